@@ -1,0 +1,1 @@
+"""Device operations, one folder each: a torch reference and what is faster."""
