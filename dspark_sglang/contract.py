@@ -1,0 +1,214 @@
+"""Every name of SGLang that we rely on, and the check that it is still there.
+
+A plugin that subclasses and hooks another project breaks silently when that project
+moves. This table is checked by reflection before anything is registered, so that a
+new SGLang gives one list of differences at start instead of a fault in a step.
+"""
+
+import dis
+import inspect
+import pkgutil
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+from dspark_sglang.contract_types import Need
+
+ENGINE_VERSION = "0.5.23"
+"""The SGLang release that the table below was read from."""
+
+_DSPARK = "sglang.srt.speculative.dspark_components"
+_WORKER = f"{_DSPARK}.dspark_worker_v2.DSparkWorkerV2"
+_PLANNER = f"{_DSPARK}.dspark_planner.DSparkVerifyPlanner"
+_BUDGET = f"{_DSPARK}.dspark_planner.HostConfidenceBudgetPlanner"
+_OBSERVERS = f"{_DSPARK}.dspark_observability.DsparkStepObservers"
+_SCHEDULER = "sglang.srt.managers.scheduler.Scheduler"
+_COMPONENTS = "sglang.srt.managers.scheduler_components"
+_OVERRIDES = "sglang.srt.arg_groups.overrides"
+_REQ = "sglang.srt.managers.schedule_batch.Req"
+_POOL = ("memory_pool_config", "req_to_token_pool", "token_to_kv_pool_allocator")
+_STATS = "sglang.srt.observability.req_time_stats.SchedulerReqTimeStats"
+
+
+def _fields(owner: str, *names: str) -> tuple[Need, ...]:
+    return tuple(Need(f"{owner}.{name}", "field") for name in names)
+
+
+WORKER_NEEDS: tuple[Need, ...] = (
+    Need(
+        f"{_WORKER}.__init__",
+        "override",
+        ("server_args", "gpu_id", "nccl_port", "target_worker", "draft_worker_cls"),
+    ),
+    Need(f"{_WORKER}.alloc_memory_pool", "override", _POOL),
+    *_fields(_WORKER, "_hosts_draft", "_observers", "_verify_planner", "_simulate_acc_len"),
+    *_fields(_WORKER, "gamma", "device", "model_runner", "draft_model_runner"),
+    *_fields(_WORKER, "carries_confidence"),
+    *_fields(_PLANNER, "_budget_planner", "_confidence_head", "_is_verify_all", "_schedule_cfg"),
+    *_fields(_PLANNER, "schedules_verify_budget", "is_compact_mode"),
+    *_fields(
+        f"{_DSPARK}.dspark_planner.DSparkScheduleConfig",
+        "min_verify_len",
+        "max_verify_len",
+        "survival_eps",
+    ),
+    Need(
+        f"{_BUDGET}.compute_budget",
+        "override",
+        ("confidence", "generation", "current_generation", "req_pool_indices_cpu"),
+    ),
+    Need(
+        f"{_BUDGET}._shift_to_lag",
+        "call",
+        ("confidence", "generation", "req_pool_indices_cpu"),
+    ),
+    *_fields(_BUDGET, "forced_budget_frac", "last_decision", "sps_table"),
+    Need(
+        f"{_DSPARK}.dspark_planner.VerifyBudgetDecision",
+        "call",
+        ("budget", "predicted_step_seconds", "predicted_theta"),
+    ),
+    Need("sglang.srt.models.dspark.DSparkConfidenceHead.apply_sts", "call", ("confidence_raw",)),
+    *_fields(f"{_DSPARK}.dspark_sps", "is_uninitialized_sps_table", "SpsAdditiveCostTable"),
+    Need(f"{_OBSERVERS}.begin_step", "override"),
+    Need(f"{_OBSERVERS}.segment", "override", ("name",)),
+    *_fields(_OBSERVERS, "observe_verify_step", "note_prefill_step", "note_idle_decode_step"),
+    *_fields(_OBSERVERS, "_info_dumper", "_block_accept_recorder", "_sts_collect_path"),
+)
+"""What the worker, its budget planner and its observers rest on."""
+
+CONTROL_NEEDS: tuple[Need, ...] = (
+    Need(
+        "sglang.srt.speculative.spec_info.SpeculativeAlgorithm.create_worker",
+        "override",
+        ("server_args",),
+    ),
+    Need(f"{_SCHEDULER}.init_request_dispatcher", "override"),
+    Need(f"{_SCHEDULER}.run_event_loop", "override"),
+    *_fields(_SCHEDULER, "_request_dispatcher", "draft_worker", "running_batch"),
+    *_fields(_SCHEDULER, "forward_ct", "forward_stream_ctx", "tp_cpu_group"),
+    *_fields("sglang.utils.TypeBasedDispatcher", "_mapping"),
+    Need(f"{_COMPONENTS}.request_receiver.SchedulerRequestReceiver._pull_raw_reqs", "override"),
+    *_fields("sglang.srt.runtime_context", "get_parallel", "get_spec", "get_server_args"),
+    *_fields(_REQ, "spec_verify_ct"),
+)
+"""What brings a snapshot to all ranks in one loop iteration."""
+
+STARTUP_NEEDS: tuple[Need, ...] = (
+    Need(
+        "sglang.srt.arg_groups.pipeline.run_resolution_pipeline",
+        "override",
+        ("server_args",),
+    ),
+    Need(f"{_OVERRIDES}.resolving_view", "call", ("server_args",)),
+    Need(f"{_OVERRIDES}.declare_resolution", "call", ("server_args", "source")),
+    Need(f"{_OVERRIDES}.attention_backends_of", "call", ("cfg",)),
+    Need(f"{_OVERRIDES}.use_mla_backend", "call", ("server_args",)),
+    *_fields("sglang.srt.environ.Envs", "SGLANG_RAGGED_VERIFY_MODE"),
+    Need(
+        "sglang.srt.utils.hf_transformers_utils.get_config",
+        "call",
+        ("trust_remote_code", "revision", "model_override_args"),
+    ),
+)
+"""What defaults and refusals at start rest on."""
+
+TRACING_NEEDS: tuple[Need, ...] = (
+    Need(
+        f"{_COMPONENTS}.batch_result_processor"
+        ".SchedulerBatchResultProcessor._handle_finish_state_updated_req",
+        "override",
+        ("req", "batch", "result", "i", "logits_output"),
+    ),
+    Need(
+        "sglang.srt.managers.tokenizer_manager.TokenizerManager.convert_to_span_attrs",
+        "override",
+        ("state", "recv_obj", "i"),
+    ),
+    Need(
+        "sglang.srt.observability.trace.TraceSliceContext",
+        "call",
+        ("slice_name", "start_time_ns", "end_time_ns", "level", "attrs"),
+    ),
+    Need("sglang.srt.observability.trace.TraceReqContext.trace_slice", "call", ("slice",)),
+    Need(
+        "sglang.srt.observability.req_time_stats.convert_time_to_realtime_ns",
+        "call",
+        ("time_value",),
+    ),
+    *_fields(_STATS, "trace_ctx", "last_prefill_finished_time", "forward_entry_time"),
+    *_fields(_REQ, "spec_num_correct_drafts", "spec_num_cap_tokens", "time_stats"),
+    *_fields(_REQ, "spec_correct_drafts_histogram"),
+)
+"""What the spans rest on."""
+
+
+def needs() -> tuple[Need, ...]:
+    """Everything that this process relies on."""
+    from dspark_sglang.platforms import cpu
+
+    own = (*WORKER_NEEDS, *CONTROL_NEEDS, *STARTUP_NEEDS, *TRACING_NEEDS)
+    return (*own, *cpu.NEEDS) if cpu.is_active() else own
+
+
+def faults(table: Sequence[Need] | None = None) -> list[str]:
+    """One sentence for each need that the installed SGLang does not meet."""
+    found = (fault(need) for need in (needs() if table is None else table))
+    return [text for text in found if text is not None]
+
+
+def fault(need: Need) -> str | None:
+    """Why the installed SGLang does not meet `need`, None when it does."""
+    owner_path, name = need.path.rsplit(".", 1)
+    try:
+        owner = pkgutil.resolve_name(owner_path)
+    except (ImportError, AttributeError) as error:
+        return f"{need.path}: {owner_path} cannot be found ({error})"
+    if need.kind == "field":
+        return None if _has_field(owner, name) else f"{need.path}: no such field"
+    if not callable(getattr(owner, name, None)):
+        return f"{need.path}: no such function"
+    return _parameter_fault(need, getattr(owner, name))
+
+
+def report(found: Sequence[str]) -> str:
+    """The differences `found` and what to do about them, for one log record."""
+    installed = _installed_version()
+    return "\n".join(
+        [
+            f"dspark-sglang is inactive: SGLang {installed} is not what it was written for "
+            f"({ENGINE_VERSION}).",
+            *(f"  - {text}" for text in found),
+            f"Install sglang=={ENGINE_VERSION}, or a dspark-sglang release for {installed}; "
+            "until then DSPARK runs as SGLang's own worker, without run-time control.",
+        ]
+    )
+
+
+def _parameter_fault(need: Need, function: Any) -> str | None:
+    theirs = tuple(p for p in inspect.signature(function).parameters if p != "self")
+    if need.kind == "override" and theirs != need.parameters:
+        return f"{need.path}: parameters are {theirs}, expected {need.parameters}"
+    missing = [name for name in need.parameters if name not in theirs]
+    return f"{need.path}: no parameters {missing}" if missing else None
+
+
+def _has_field(owner: Any, name: str) -> bool:
+    if hasattr(owner, name) or name in getattr(owner, "__annotations__", {}):
+        return True
+    return inspect.isclass(owner) and name in set(_assigned_fields(owner))
+
+
+def _assigned_fields(owner: type) -> Iterator[str]:
+    """Names that methods of `owner` or its bases assign on `self`, read from bytecode."""
+    for base in inspect.getmro(owner):
+        for member in filter(callable, vars(base).values()):
+            code = getattr(inspect.unwrap(member), "__code__", None)
+            steps = dis.get_instructions(code) if isinstance(code, CodeType) else ()
+            yield from (step.argval for step in steps if step.opname == "STORE_ATTR")
+
+
+def _installed_version() -> str:
+    from sglang.version import __version__
+
+    return str(__version__)

@@ -1,0 +1,24 @@
+"""The vocabulary of the contract with SGLang.
+
+It stands apart from `contract.py` so that every part may declare what it needs
+without importing the code that checks it.
+"""
+
+from typing import Literal, NamedTuple
+
+NeedKind = Literal["override", "call", "field"]
+
+
+class Need(NamedTuple):
+    """One upstream name that this project relies on.
+
+    `override`: we replace or subclass it, so the parameter names must be equal.
+    `call`: we call it, so `parameters` must be among its own.
+    `field`: we read or write it, so it must exist.
+    """
+
+    path: str
+    """Dotted path of the name, for example `sglang.srt.layers.radix_attention.AttentionType`."""
+    kind: NeedKind
+    parameters: tuple[str, ...] = ()
+    """Parameter names in order, `self` left out; empty for a field."""

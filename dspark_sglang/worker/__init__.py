@@ -1,0 +1,1 @@
+"""Our speculative worker and what changes its snapshot at run time."""

@@ -1,0 +1,127 @@
+"""SGLang's DSPARK worker under run-time control.
+
+Drafting, attention, CUDA graphs, parallelism, grammar and KV stay SGLang's. What is
+ours: where the verify budget comes from, and that policy, STS and SPS tables can be
+replaced between two steps without touching an address that a captured graph has
+recorded.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from sglang.srt.speculative.dspark_components.dspark_worker_v2 import DSparkWorkerV2
+
+from dspark_control.core import SchedulingPolicy, SpsTable, StsTable
+from dspark_control.planner import BudgetPlanner
+from dspark_sglang.worker.budget import SnapshotBudgetPlanner
+from dspark_sglang.worker.observers import StepObservers
+from dspark_sglang.worker.tables import from_upstream
+
+
+class Schedule(NamedTuple):
+    """What decides the verify lengths of a step."""
+
+    planner: BudgetPlanner
+    temperatures: torch.Tensor
+    """Shape [gamma], float32, on the host."""
+
+
+class Prepared(NamedTuple):
+    """A snapshot turned into what a step reads; made before any rank commits to it."""
+
+    revision: int
+    schedule: Schedule | None
+    """None on a rank that schedules nothing."""
+
+
+class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
+    """`DSparkWorkerV2` whose schedule can be replaced between two steps.
+
+    Starts from the files of SGLang's own flags, else verifying everything.
+    `prepare` may raise and changes nothing; `commit` does not fail.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.revision = 0
+        """Revision in force; 0 for SGLang's own files or the default."""
+        if self._hosts_draft:
+            self._observers: Any = StepObservers(self._observers)
+        if self.can_schedule:
+            self._temperatures = self._own_temperatures()
+
+    @property
+    def can_schedule(self) -> bool:
+        """Whether this rank verifies ragged batches, ranked by the draft's confidences."""
+        return bool(
+            self._hosts_draft
+            and self._verify_planner.schedules_verify_budget
+            and self._verify_planner.is_compact_mode
+            and self._simulate_acc_len <= 1
+        )
+
+    def alloc_memory_pool(
+        self,
+        memory_pool_config: Any = None,
+        req_to_token_pool: Any = None,
+        token_to_kv_pool_allocator: Any = None,
+    ) -> None:
+        """As upstream, then start the schedule, which the size of the pool bounds."""
+        super().alloc_memory_pool(
+            memory_pool_config=memory_pool_config,
+            req_to_token_pool=req_to_token_pool,
+            token_to_kv_pool_allocator=token_to_kv_pool_allocator,
+        )
+        if self.can_schedule:
+            self._max_requests = int(req_to_token_pool.req_to_token.shape[0])
+            self._start_from_files()
+
+    def prepare(
+        self, revision: int, policy: SchedulingPolicy, sts: StsTable | None, sps: SpsTable | None
+    ) -> Prepared:
+        """Build what `commit` installs. Raises ValueError if a table does not fit gamma."""
+        if not self.can_schedule:
+            return Prepared(revision, None)
+        temperatures = sts.temperatures if sts else (1.0,) * self.gamma
+        if len(temperatures) != self.gamma:
+            raise ValueError(
+                f"sts.temperatures has {len(temperatures)} values, the draft has gamma "
+                f"{self.gamma}: fit the table for this gamma."
+            )
+        planner = BudgetPlanner(policy, sps, gamma=self.gamma, max_requests=self._max_requests)
+        schedule = Schedule(planner, torch.tensor(temperatures, dtype=torch.float32))
+        return Prepared(revision, schedule)
+
+    def commit(self, prepared: Prepared) -> None:
+        """Use `prepared` from the next step on.
+
+        Must run on the stream of the forward passes: a captured graph reads the
+        temperatures, and every rank must see them change between the same two steps.
+        """
+        self.revision = prepared.revision
+        if prepared.schedule is not None:
+            self._install(*prepared.schedule)
+
+    def _install(self, planner: BudgetPlanner, temperatures: torch.Tensor) -> None:
+        upstream, policy = self._verify_planner, planner.policy
+        self._temperatures.copy_(temperatures)
+        upstream._budget_planner.planner = planner
+        upstream._is_verify_all = planner.verifies_all
+        upstream._schedule_cfg.min_verify_len = policy.min_verify_length
+        upstream._schedule_cfg.max_verify_len = policy.max_verify_length
+        upstream._schedule_cfg.survival_eps = policy.survival_floor
+
+    def _own_temperatures(self) -> torch.Tensor:
+        """A [gamma] buffer in place of upstream's scalar, before any graph is captured."""
+        head = self._verify_planner._confidence_head
+        buffer = torch.ones(self.gamma, dtype=torch.float32, device=self.device)
+        buffer.copy_(head.sts_temperatures)
+        head.sts_temperatures = buffer
+        return buffer
+
+    def _start_from_files(self) -> None:
+        planner = self._verify_planner
+        table = from_upstream(planner._budget_planner.sps_table)
+        sts = StsTable(temperatures=tuple(self._temperatures.tolist()))
+        planner._budget_planner = SnapshotBudgetPlanner(planner._budget_planner)
+        self.commit(self.prepare(0, SchedulingPolicy(), sts, table))
