@@ -45,7 +45,7 @@ class BudgetPlanner:
             self._cost = CostModel(sps, max_requests=max_requests, max_tokens=max_tokens)
         searches = policy.mode is BudgetMode.SCHEDULED and self._cost is not None
         trims = searches or policy.mode is BudgetMode.FIXED_FRACTION
-        self.verifies_all = not trims and max_length == gamma + 1
+        self.verifies_all = not trims and max_length >= gamma + 1
         """Whether every step verifies every draft token, whatever the confidences."""
 
     def decide(self, survival: FloatArray) -> BudgetDecision:

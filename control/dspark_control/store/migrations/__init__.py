@@ -1,0 +1,1 @@
+"""Alembic's script location; shipped in the package and run at start."""
