@@ -64,7 +64,7 @@ def start_agent(scheduler: Any) -> None:
         identity=identity_of(worker),
         capabilities=capabilities_of(worker),
         mailbox=_mailbox,
-        worker_id=settings.worker_id or engine_id(),
+        worker_id=engine_id(settings),
         source=Source.FILES if _has_files() else Source.DEFAULT,
     )
     scheduler.dspark_agent.start()

@@ -10,7 +10,7 @@ from sglang.version import __version__ as engine_version
 
 from dspark_control.core import Capabilities, DeploymentIdentity
 from dspark_sglang import __version__
-from dspark_sglang.settings import default_worker_id
+from dspark_sglang.settings import Settings, default_worker_id
 
 _SAMPLE = 64 * 1024
 _CHECKPOINT_FILES = ("*.json", "*.safetensors", "*.bin", "*.gguf")
@@ -69,11 +69,11 @@ def capabilities_of(worker: Any) -> Capabilities:
     )
 
 
-def engine_id() -> str:
-    """Id of this engine when none is set: host and port of its HTTP server, and its replica.
+def engine_id(settings: Settings) -> str:
+    """Id of this engine: as set, else host and port of its HTTP server; and its replica.
 
     Unique in a fleet and stable over restarts.
     """
     replica = get_parallel().dp_rank
-    name = default_worker_id(get_server_args().port)
+    name = settings.worker_id or default_worker_id(get_server_args().port)
     return name if replica is None else f"{name}/dp{replica}"
