@@ -82,7 +82,7 @@ def test_verify_all_and_a_missing_table_verify_everything():
 
 
 def test_a_bounded_length_is_not_verify_all():
-    bounded = planner(SchedulingPolicy(mode=BudgetMode.VERIFY_ALL, max_verify_length=2))
+    bounded = planner(SchedulingPolicy(max_verify_length=2), None)
     assert not bounded.verifies_all
     assert bounded.decide(survivals([0.9, 0.9])).budget == 1
 

@@ -1,0 +1,1 @@
+"""Hardware platforms of the project, each one an `sglang.srt.platforms` entry point."""

@@ -1,0 +1,109 @@
+"""Every place where the CPU platform changes SGLang beyond its platform seam, and why.
+
+All go through SGLang's own hook registry, so that they show in its log.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class CpuHook(NamedTuple):
+    """One hook: upstream target, `HookType` value, our function and the reason for it."""
+
+    target: str
+    kind: str
+    function: Callable[..., Any]
+    reason: str
+
+
+def register_hooks() -> None:
+    """Register the hooks with SGLang, which applies them when all plugins have run.
+
+    Those on model code only where a scheduler lives: they import what they change.
+    """
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+
+    hooks = argument_hooks()
+    if "sglang.srt.managers.scheduler" in sys.modules:
+        hooks += worker_hooks()
+    for hook in hooks:
+        HookRegistry.register(hook.target, hook.function, HookType(hook.kind))
+
+
+def argument_hooks() -> tuple[CpuHook, ...]:
+    """Hooks on the resolution of server arguments, in any process."""
+    from dspark_sglang.platforms.cpu import startup
+
+    return (
+        CpuHook(
+            "sglang.srt.arg_groups.platform_hook.handle_cpu_backends",
+            "before",
+            startup.default_attention_backend,
+            "it declares intel_amx or torch_native before a platform is asked",
+        ),
+        CpuHook(
+            "sglang.srt.arg_groups.platform_hook.handle_cpu_backends",
+            "before",
+            startup.wait_passively,
+            "the threads of the processes that are spawned next take it from the environment",
+        ),
+        CpuHook(
+            "sglang.srt.arg_groups.speculative_hook._handle_dspark",
+            "around",
+            startup.present_device,
+            "it accepts CUDA, NPU and XPU by name and does not ask the platform",
+        ),
+    )
+
+
+def worker_hooks() -> tuple[CpuHook, ...]:
+    """Hooks on what a scheduler process computes."""
+    from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
+    from dspark_kernels.table_qk_norm_rope import table_qk_norm_rope_
+    from dspark_sglang.platforms.cpu import replacements, threads
+
+    return (
+        CpuHook(
+            "sglang.srt.distributed.bootstrap._init_cpu_threads_env",
+            "replace",
+            threads.bind_threads,
+            "it binds the threads of a rank only through SGLang's own CPU kernels",
+        ),
+        CpuHook(
+            "sglang.kernels.ops.speculative.reject_sampling.chain_speculative_sampling_triton",
+            "replace",
+            chain_speculative_sampling,
+            "a Triton launch: verification of sampled drafts",
+        ),
+        CpuHook(
+            "sglang.srt.mem_cache.allocation.assign_req_to_token_pool_func",
+            "replace",
+            replacements.assign_req_to_token_pool,
+            "a Triton launch: slots of a speculative step",
+        ),
+        CpuHook(
+            "sglang.kernels.ops.attention.table_qk_norm_rope.table_qk_norm_rope_",
+            "replace",
+            table_qk_norm_rope_,
+            "a Triton launch: query and key norm of a bfloat16 draft",
+        ),
+        CpuHook(
+            "sglang.srt.models.dspark.DSparkDraftMixin._fused_kv_write_bundle",
+            "replace",
+            replacements.no_fused_kv_write,
+            "its Triton kernel writes through raw pointers; upstream has a torch path as well",
+        ),
+        CpuHook(
+            "torch.Tensor.record_stream",
+            "around",
+            replacements.record_stream,
+            "torch raises for CPU tensors, and the DSPARK worker calls it each step",
+        ),
+        CpuHook(
+            "sglang.kernels.ops.speculative.dspark.markov_sample.MarkovSampleStep.torch",
+            "around",
+            replacements.markov_sample_step,
+            "it draws Gumbel noise over the vocabulary for greedy rows as well",
+        ),
+    )
