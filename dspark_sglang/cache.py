@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MANIFEST = "manifest.json"
+INSTALLER_ENVIRON = {"UV_SYSTEM_CERTS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+"""Environment of uv and pip: trust the certificates that the machine trusts."""
 
 
 def cache_root() -> Path:

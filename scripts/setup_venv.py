@@ -18,11 +18,13 @@ import tomllib
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dspark_sglang.cache import cache_root, locked
+from dspark_sglang.cache import INSTALLER_ENVIRON, cache_root, locked
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+NOT_COMPILED = r"/(cudnn|modelscope|nvshmem|tilelang)/"
+"""Large packages that SGLang does not import on a machine without a GPU."""
 TOOLS = ("ruff", "buf", "ninja")
 
 
@@ -125,10 +127,12 @@ def build_base(base: Path, cache: Path) -> None:
 def compile_all(base: Path) -> None:
     """Compiles the packages once; machines that write no bytecode would do it in every process."""
     python = str(base / "bin" / "python")
-    command = [python, "-W", "ignore", "-m", "compileall", "-qq", "-j", "0", str(base / "lib")]
+    command = [python, "-W", "ignore", "-m", "compileall", "-qq", "-j", "0", "-x", NOT_COMPILED]
     environ = {name: text for name, text in os.environ.items() if name != NO_BYTECODE}
     # Some packages ship files for other Python versions, so its status says nothing.
-    subprocess.run(command, check=False, env=environ, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        [*command, str(base / "lib")], check=False, env=environ, stdin=subprocess.DEVNULL
+    )
 
 
 def overlay_stamp(base: Path) -> str:
@@ -172,6 +176,7 @@ def main() -> None:
         raise SystemExit(
             "venv: SGLang's packages exist for Linux only; use a Linux machine or a container"
         )
+    os.environ.update(INSTALLER_ENVIRON)
     cache = cache_root()
     base = ensure_base(cache)
     with exclusive(ROOT / "build" / "venv.lock"):

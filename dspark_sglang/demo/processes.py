@@ -72,7 +72,7 @@ class Child:
         end_tree(self.process.pid, grace_s=0)
         self.process.wait()
 
-    def stop(self, grace_s: float = 8) -> None:
+    def stop(self, grace_s: float = 3) -> None:
         """Ends the whole tree: SIGTERM first, SIGKILL for what is left after the grace time."""
         end_tree(self.process.pid, grace_s)
         self.process.wait()

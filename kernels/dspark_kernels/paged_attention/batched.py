@@ -32,28 +32,50 @@ def attend(
     `sinks` `[query heads]` are scores of a key without a value. Rows beyond the plan's
     come out as zero.
     """
-    out = query.new_empty((query.shape[0], query.shape[1], value_pool.shape[-1]))
-    out[plan.num_rows :].zero_()
-    for group in plan.groups:
-        keys, values = _read(key_pool, group, query.dtype), _read(value_pool, group, query.dtype)
-        rows = query[group.rows]
-        if _is_plain_prefill(group, causal, window) and not logit_cap and sinks is None:
-            out[group.rows] = _prefill(rows, keys, values, scale)
-            continue
-        folded = _fold(rows, group, key_pool.shape[1])
-        mask = mask_of(
+    parts = [
+        _attend_group(
+            query[group.rows],
+            _read(key_pool, group, query.dtype),
+            _read(value_pool, group, query.dtype),
             group,
+            scale=scale,
             causal=causal,
             window=window,
-            heads_per_kv=query.shape[1] // key_pool.shape[1],
-            dtype=query.dtype,
+            logit_cap=logit_cap,
+            sinks=sinks,
         )
-        if logit_cap or sinks is not None:
-            result = _explicit(folded, keys, values, mask, scale, logit_cap, sinks)
-        else:
-            result = scaled_dot_product_attention(folded, keys, values, attn_mask=mask, scale=scale)
-        out[group.rows] = _unfold(result, group)
-    return out
+        for group in plan.groups
+    ]
+    spare = query.shape[0] - plan.num_rows
+    if spare or not parts:
+        parts.append(query.new_zeros((spare, query.shape[1], value_pool.shape[-1])))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _attend_group(
+    rows: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    group: Group,
+    *,
+    scale: float,
+    causal: bool,
+    window: int,
+    logit_cap: float,
+    sinks: torch.Tensor | None,
+) -> torch.Tensor:
+    """The rows of one group, from its keys and values as `_read` returns them."""
+    needs_scores = logit_cap > 0 or sinks is not None
+    if _is_plain_prefill(group, causal, window) and not needs_scores:
+        return _prefill(rows, keys, values, scale)
+    heads_per_kv = rows.shape[1] // keys.shape[1]
+    mask = mask_of(group, causal=causal, window=window, heads_per_kv=heads_per_kv, dtype=rows.dtype)
+    folded = _fold(rows, group, keys.shape[1])
+    if needs_scores:
+        result = _explicit(folded, keys, values, mask, scale, logit_cap, sinks)
+    else:
+        result = scaled_dot_product_attention(folded, keys, values, attn_mask=mask, scale=scale)
+    return _unfold(result, group)
 
 
 def _read(pool: torch.Tensor, group: Group, dtype: torch.dtype) -> torch.Tensor:
