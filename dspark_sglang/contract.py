@@ -27,6 +27,9 @@ _COMPONENTS = "sglang.srt.managers.scheduler_components"
 _OVERRIDES = "sglang.srt.arg_groups.overrides"
 _REQ = "sglang.srt.managers.schedule_batch.Req"
 _POOL = ("memory_pool_config", "req_to_token_pool", "token_to_kv_pool_allocator")
+_HOOKS = "sglang.srt.plugins.hook_registry"
+_RUNNER = "sglang.srt.model_executor.model_runner.ModelRunner"
+_ARGS = "sglang.srt.server_args.ServerArgs"
 _STATS = "sglang.srt.observability.req_time_stats.SchedulerReqTimeStats"
 
 
@@ -44,6 +47,30 @@ WORKER_NEEDS: tuple[Need, ...] = (
     *_fields(_WORKER, "_hosts_draft", "_observers", "_verify_planner", "_simulate_acc_len"),
     *_fields(_WORKER, "gamma", "device", "model_runner", "draft_model_runner"),
     *_fields(_WORKER, "carries_confidence"),
+    Need(
+        f"{_PLANNER}._schedule_verify_lens",
+        "override",
+        ("req_pool_indices", "prefix_lens", "device", "confidence", "budget"),
+    ),
+    *_fields("sglang.srt.models.dspark.DSparkConfidenceHead", "sts_temperatures"),
+    *_fields(_RUNNER, "decode_cuda_graph_runner", "decode_attention_backend_str"),
+    *_fields(_RUNNER, "model_config", "dtype"),
+    *_fields("sglang.srt.configs.model_config.ModelConfig", "model_path", "revision"),
+    *_fields(f"{_DSPARK}.dspark_observability.DsparkInfoDumper", "enabled"),
+    *_fields(
+        f"{_DSPARK}.dspark_sps.SpsCostTable",
+        "sample_batch_tokens",
+        "sample_steps_per_sec",
+        "max_batch_tokens",
+    ),
+    *_fields(
+        f"{_DSPARK}.dspark_sps.SpsAdditiveCostTable",
+        "bias_seconds",
+        "bs_probes",
+        "alpha_seconds",
+        "m_probes",
+        "theta_seconds",
+    ),
     *_fields(_PLANNER, "_budget_planner", "_confidence_head", "_is_verify_all", "_schedule_cfg"),
     *_fields(_PLANNER, "schedules_verify_budget", "is_compact_mode"),
     *_fields(
@@ -87,6 +114,9 @@ CONTROL_NEEDS: tuple[Need, ...] = (
     Need(f"{_SCHEDULER}.run_event_loop", "override"),
     *_fields(_SCHEDULER, "_request_dispatcher", "draft_worker", "running_batch"),
     *_fields(_SCHEDULER, "forward_ct", "forward_stream_ctx", "tp_cpu_group"),
+    *_fields(_SCHEDULER, "last_batch", "waiting_queue"),
+    Need(f"{_HOOKS}.HookRegistry.register", "call", ("target", "hook", "hook_type")),
+    Need(f"{_HOOKS}.HookRegistry.apply_hooks", "call"),
     *_fields("sglang.utils.TypeBasedDispatcher", "_mapping"),
     Need(f"{_COMPONENTS}.request_receiver.SchedulerRequestReceiver._pull_raw_reqs", "override"),
     *_fields("sglang.srt.runtime_context", "get_parallel", "get_spec", "get_server_args"),
@@ -105,6 +135,16 @@ STARTUP_NEEDS: tuple[Need, ...] = (
     Need(f"{_OVERRIDES}.attention_backends_of", "call", ("cfg",)),
     Need(f"{_OVERRIDES}.use_mla_backend", "call", ("server_args",)),
     *_fields("sglang.srt.environ.Envs", "SGLANG_RAGGED_VERIFY_MODE"),
+    *_fields(_ARGS, "speculative_algorithm", "speculative_draft_model_path", "model_path"),
+    *_fields(_ARGS, "speculative_draft_attention_backend", "speculative_attention_mode"),
+    *_fields(_ARGS, "speculative_draft_model_revision", "revision", "trust_remote_code"),
+    *_fields(_ARGS, "enable_dp_attention", "attn_dp_size", "dcp_size", "disaggregation_mode"),
+    *_fields(_ARGS, "enable_lora", "lora_paths", "enable_two_batch_overlap", "enable_trace"),
+    *_fields(_ARGS, "disable_cuda_graph_padding", "enable_linear_replayssm_spec"),
+    *_fields(_ARGS, "cuda_graph_config", "json_model_override_args", "port"),
+    *_fields(_ARGS, "speculative_dspark_sps_table_path", "speculative_num_draft_tokens"),
+    *_fields(_ARGS, "speculative_dspark_confidence_sts_path"),
+    Need(f"{_DSPARK}.dspark_config.checkpoint_bundles_dspark_draft", "call", ("hf_config",)),
     Need(
         "sglang.srt.utils.hf_transformers_utils.get_config",
         "call",
@@ -138,7 +178,10 @@ TRACING_NEEDS: tuple[Need, ...] = (
     ),
     *_fields(_STATS, "trace_ctx", "last_prefill_finished_time", "forward_entry_time"),
     *_fields(_REQ, "spec_num_correct_drafts", "spec_num_cap_tokens", "time_stats"),
-    *_fields(_REQ, "spec_correct_drafts_histogram"),
+    *_fields(_REQ, "spec_correct_drafts_histogram", "spec_cap_lens_histogram", "finished", "rid"),
+    *_fields("sglang.srt.managers.schedule_batch.ScheduleBatch", "forward_iter", "forward_mode"),
+    *_fields("sglang.srt.observability.trace.TraceReqContext", "tracing_enable"),
+    *_fields(f"{_COMPONENTS}.batch_result_processor.SchedulerBatchResultProcessor", "draft_worker"),
 )
 """What the spans rest on."""
 
@@ -204,8 +247,16 @@ def _assigned_fields(owner: type) -> Iterator[str]:
     for base in inspect.getmro(owner):
         for member in filter(callable, vars(base).values()):
             code = getattr(inspect.unwrap(member), "__code__", None)
-            steps = dis.get_instructions(code) if isinstance(code, CodeType) else ()
-            yield from (step.argval for step in steps if step.opname == "STORE_ATTR")
+            if isinstance(code, CodeType):
+                yield from _assigned_names(code)
+
+
+def _assigned_names(code: CodeType) -> Iterator[str]:
+    """Attributes that `code` stores, and the buffers of a torch module that it registers."""
+    steps = dis.get_instructions(code)
+    yield from (step.argval for step in steps if step.opname == "STORE_ATTR")
+    if "register_buffer" in code.co_names:
+        yield from (text for text in code.co_consts if isinstance(text, str))
 
 
 def _installed_version() -> str:

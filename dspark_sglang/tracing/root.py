@@ -22,9 +22,15 @@ def add_totals(
         rounds=rounds,
         accepted=_at(output, "spec_num_correct_drafts", index),
         verified=_at(output, "spec_num_cap_tokens", index),
+        trimmable=sum(_list_at(output, "spec_cap_lens_histogram", index)),
         gamma=int(get_spec().speculative_num_draft_tokens) - 1,
     )
     return {**attributes, **totals}
+
+
+def _list_at(output: Any, field: str, index: int) -> list[int]:
+    values = getattr(output, field, None) or ()
+    return (values[index] or []) if index < len(values) else []
 
 
 def _at(output: Any, field: str, index: int) -> int:

@@ -10,7 +10,7 @@ import logging
 from typing import Any, NamedTuple
 
 import torch
-from sglang.srt.runtime_context import get_parallel, get_spec
+from sglang.srt.runtime_context import get_exec, get_parallel, get_spec
 
 from dspark_sglang.agent import Agent, Mailbox, Outcome, PendingUpdate, Source
 from dspark_sglang.settings import load_settings
@@ -53,13 +53,26 @@ def append_update(requests: list[Any] | None, _receiver: Any) -> list[Any] | Non
 
 
 def start_agent(scheduler: Any) -> None:
-    """Before `Scheduler.run_event_loop`: start the engine's one agent, on the entry rank."""
-    parallel = get_parallel()
+    """Before `Scheduler.run_event_loop`: start the engine's one agent, on the entry rank.
+
+    Whatever is wrong here, serving goes on without run-time control.
+    """
     worker = scheduler.draft_worker
-    if not isinstance(worker, DSparkControlWorker) or parallel.tp_rank or parallel.pp_rank:
+    if not isinstance(worker, DSparkControlWorker) or not _is_entry_rank():
         return
+    if reason := _uncontrollable(worker):
+        logger.warning("No run-time control of DSPARK: %s", reason)
+        return
+    try:
+        scheduler.dspark_agent = _agent_of(worker)
+        scheduler.dspark_agent.start()
+    except Exception:
+        logger.exception("No run-time control of DSPARK: its agent could not be started")
+
+
+def _agent_of(worker: DSparkControlWorker) -> Agent:
     settings = load_settings()
-    scheduler.dspark_agent = Agent(
+    return Agent(
         settings=settings,
         identity=identity_of(worker),
         capabilities=capabilities_of(worker),
@@ -67,7 +80,23 @@ def start_agent(scheduler: Any) -> None:
         worker_id=engine_id(settings),
         source=Source.FILES if _has_files() else Source.DEFAULT,
     )
-    scheduler.dspark_agent.start()
+
+
+def _is_entry_rank() -> bool:
+    parallel = get_parallel()
+    return not parallel.tp_rank and not parallel.pp_rank
+
+
+def _uncontrollable(worker: DSparkControlWorker) -> str | None:
+    """Why updates could not reach every rank of this engine, None when they can."""
+    if not worker.hosts_draft:
+        return "this pipeline stage drafts nothing"
+    parallel = get_parallel()
+    if parallel.attn_dp_enabled and (
+        parallel.enable_dp_attention_local_control_broadcast or get_exec().moe.is_ep_scale_joiner
+    ):
+        return "control requests are broadcast only within an attention group of this engine"
+    return None
 
 
 def _has_files() -> bool:
@@ -81,15 +110,14 @@ def _apply(scheduler: Any, update: PendingUpdate) -> None:
     """Apply `update` on this rank together with all others, or on none."""
     worker: DSparkControlWorker = scheduler.draft_worker
     prepared, fault = _prepare(worker, update)
-    votes = _exchange(
-        RankVote(int(get_parallel().tp_rank), int(scheduler.forward_ct) + 1, fault),
-        scheduler.tp_cpu_group,
-    )
+    step = int(scheduler.forward_ct) + 1
+    vote = RankVote(int(get_parallel().tp_rank), step, fault)
+    votes = _exchange(vote, scheduler.tp_cpu_group)
     faults = [vote.fault for vote in votes if vote.fault]
     if prepared is not None and not faults:
         note_in_flight(scheduler, worker.revision)
         with scheduler.forward_stream_ctx:
-            worker.commit(prepared)
+            worker.commit(prepared, step=step)
     if get_parallel().tp_rank == 0:
         message = faults[0] if faults else ""
         steps = tuple(vote.step for vote in votes)
@@ -119,8 +147,10 @@ def _exchange(vote: RankVote, group: Any) -> list[RankVote]:
 
 
 def note_in_flight(scheduler: Any, revision: int) -> None:
-    """Remember on each request in decode that `revision` has served it."""
-    for req in scheduler.running_batch.reqs:
-        if req.spec_verify_ct:
-            served = getattr(req, "dspark_revisions", ())
-            req.dspark_revisions = (*served, revision)
+    """Remember on each request that has decoded, or is decoding, that `revision` served it."""
+    last = scheduler.last_batch
+    launched = last.reqs if last is not None and last.forward_mode.is_decode() else ()
+    decoding = {id(req) for req in launched}
+    for req in (*scheduler.running_batch.reqs, *scheduler.waiting_queue):
+        if req.spec_verify_ct or id(req) in decoding:
+            req.dspark_revisions = (*getattr(req, "dspark_revisions", ()), revision)

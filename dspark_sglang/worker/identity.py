@@ -16,18 +16,19 @@ _SAMPLE = 64 * 1024
 _CHECKPOINT_FILES = ("*.json", "*.safetensors", "*.bin", "*.gguf")
 
 
-def checkpoint_digest(path: str) -> str:
+def checkpoint_digest(path: str, revision: str | None = None) -> str:
     """Digest of a checkpoint: "sha256:" and 64 hex digits.
 
     Over the names, sizes, and first and last 64 KiB of its files: enough to tell two
     checkpoints apart, without reading hundreds of gigabytes at start. A model that is
-    not a local folder is known by its name.
+    not a local folder is known by its name and `revision`.
     """
     digest = hashlib.sha256()
     folder = Path(path)
     if not folder.is_dir():
-        digest.update(path.encode())
-    for file in sorted(f for pattern in _CHECKPOINT_FILES for f in folder.glob(pattern)):
+        digest.update(f"{path}@{revision or 'main'}".encode())
+    files = (f for pattern in _CHECKPOINT_FILES for f in folder.glob(pattern))
+    for file in sorted(f for f in files if f.is_file()):
         digest.update(f"{file.name}:{file.stat().st_size}\n".encode())
         digest.update(_head_and_tail(file))
     return f"sha256:{digest.hexdigest()}"
@@ -42,12 +43,12 @@ def _head_and_tail(file: Path) -> bytes:
 
 def identity_of(worker: Any) -> DeploymentIdentity:
     """Identity of the engine that `worker` serves, once its graphs are captured."""
-    runner = worker.model_runner
+    runner, draft = worker.model_runner, worker.draft_model_runner
     parallel = get_parallel()
     graphs = runner.decode_cuda_graph_runner
     return DeploymentIdentity(
-        target_digest=checkpoint_digest(runner.model_config.model_path),
-        draft_digest=checkpoint_digest(worker.draft_model_runner.model_config.model_path),
+        target_digest=_digest_of(runner),
+        draft_digest=_digest_of(draft),
         gamma=int(worker.gamma),
         gpu=torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         tp_size=int(parallel.tp_size),
@@ -58,6 +59,11 @@ def identity_of(worker: Any) -> DeploymentIdentity:
         engine_version=engine_version,
         graph_tiers=tuple(graphs.capture_num_tokens or ()) if graphs is not None else (),
     )
+
+
+def _digest_of(runner: Any) -> str:
+    config = runner.model_config
+    return checkpoint_digest(config.model_path, config.revision)
 
 
 def capabilities_of(worker: Any) -> Capabilities:

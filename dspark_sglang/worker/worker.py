@@ -6,13 +6,15 @@ replaced between two steps without touching an address that a captured graph has
 recorded.
 """
 
+from collections import deque
 from typing import Any, NamedTuple
 
 import torch
 from sglang.srt.speculative.dspark_components.dspark_worker_v2 import DSparkWorkerV2
 
-from dspark_control.core import SchedulingPolicy, SpsTable, StsTable
+from dspark_control.core import VERIFY_ALL, BudgetMode, SchedulingPolicy, SpsTable, StsTable
 from dspark_control.planner import BudgetPlanner
+from dspark_sglang.worker.bounds import SMALLEST_SURVIVAL, within_bounds
 from dspark_sglang.worker.budget import SnapshotBudgetPlanner
 from dspark_sglang.worker.observers import StepObservers
 from dspark_sglang.worker.tables import from_upstream
@@ -43,12 +45,28 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.revision = 0
-        """Revision in force; 0 for SGLang's own files or the default."""
+        self._revisions: deque[tuple[int, int]] = deque([(0, 0)], maxlen=64)
         if self._hosts_draft:
             self._observers: Any = StepObservers(self._observers)
         if self.can_schedule:
             self._temperatures = self._own_temperatures()
+            self._bounds = (1, self.gamma + 1)
+            self._rank_all = self._verify_planner._schedule_verify_lens
+            self._verify_planner._schedule_verify_lens = self._rank_within_bounds
+
+    @property
+    def hosts_draft(self) -> bool:
+        """False on pipeline stages that run only the target."""
+        return bool(self._hosts_draft)
+
+    @property
+    def revision(self) -> int:
+        """Revision in force; 0 for SGLang's own files or the default."""
+        return self._revisions[-1][1]
+
+    def revision_at(self, step: int) -> int:
+        """Revision that forward pass `step` ran under, of the last 64."""
+        return next((r for first, r in reversed(self._revisions) if first <= step), 0)
 
     @property
     def can_schedule(self) -> bool:
@@ -79,9 +97,14 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
     def prepare(
         self, revision: int, policy: SchedulingPolicy, sts: StsTable | None, sps: SpsTable | None
     ) -> Prepared:
-        """Build what `commit` installs. Raises ValueError if a table does not fit gamma."""
+        """Build what `commit` installs. Raises ValueError if a table does not fit gamma.
+
+        VERIFY_ALL needs no table, so it ignores them: the kill switch fits every worker.
+        """
         if not self.can_schedule:
             return Prepared(revision, None)
+        if policy.mode is BudgetMode.VERIFY_ALL:
+            policy, sts, sps = VERIFY_ALL, None, None
         temperatures = sts.temperatures if sts else (1.0,) * self.gamma
         if len(temperatures) != self.gamma:
             raise ValueError(
@@ -92,13 +115,13 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         schedule = Schedule(planner, torch.tensor(temperatures, dtype=torch.float32))
         return Prepared(revision, schedule)
 
-    def commit(self, prepared: Prepared) -> None:
-        """Use `prepared` from the next step on.
+    def commit(self, prepared: Prepared, *, step: int) -> None:
+        """Use `prepared` from forward pass `step`, the next one, on.
 
         Must run on the stream of the forward passes: a captured graph reads the
         temperatures, and every rank must see them change between the same two steps.
         """
-        self.revision = prepared.revision
+        self._revisions.append((step, prepared.revision))
         if prepared.schedule is not None:
             self._install(*prepared.schedule)
 
@@ -109,7 +132,14 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         upstream._is_verify_all = planner.verifies_all
         upstream._schedule_cfg.min_verify_len = policy.min_verify_length
         upstream._schedule_cfg.max_verify_len = policy.max_verify_length
-        upstream._schedule_cfg.survival_eps = policy.survival_floor
+        upstream._schedule_cfg.survival_eps = max(policy.survival_floor, SMALLEST_SURVIVAL)
+        self._bounds = (policy.min_verify_length, policy.max_verify_length or self.gamma + 1)
+
+    def _rank_within_bounds(self, *, confidence: torch.Tensor | None, **facts: Any) -> Any:
+        """SGLang's ranking of draft tokens, which knows no bounds on verify lengths."""
+        if confidence is not None and self._bounds != (1, self.gamma + 1):
+            confidence = within_bounds(confidence, *self._bounds)
+        return self._rank_all(confidence=confidence, **facts)
 
     def _own_temperatures(self) -> torch.Tensor:
         """A [gamma] buffer in place of upstream's scalar, before any graph is captured."""
@@ -124,4 +154,4 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         table = from_upstream(planner._budget_planner.sps_table)
         sts = StsTable(temperatures=tuple(self._temperatures.tolist()))
         planner._budget_planner = SnapshotBudgetPlanner(planner._budget_planner)
-        self.commit(self.prepare(0, SchedulingPolicy(), sts, table))
+        self.commit(self.prepare(0, SchedulingPolicy(), sts, table), step=0)

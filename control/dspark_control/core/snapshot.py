@@ -97,15 +97,17 @@ def default_snapshot(revision: int) -> Snapshot:
 
 
 def is_kill_switch(snapshot: Snapshot) -> bool:
-    """Whether the snapshot is verify-all with identity temperatures and no cost model."""
-    is_verify_all = snapshot.policy.mode is BudgetMode.VERIFY_ALL
-    return is_verify_all and snapshot.sts is None and snapshot.sps is None
+    """Whether the snapshot verifies everything, for which a worker needs no table at all."""
+    return snapshot.policy.mode is BudgetMode.VERIFY_ALL
 
 
 def incompatibility(
     snapshot: Snapshot, identity: DeploymentIdentity, capabilities: Capabilities
 ) -> Rejection | None:
-    """Why the worker cannot run `snapshot`, or None. The kill switch always runs."""
+    """Why the worker cannot run `snapshot`, or None.
+
+    The kill switch always runs: a worker ignores the tables that come with it.
+    """
     if is_kill_switch(snapshot):
         return None
     return (

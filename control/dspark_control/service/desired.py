@@ -11,6 +11,9 @@ from typing import NamedTuple
 from dspark_control.core import Binding, SnapshotDigests, resolve, selects
 from dspark_control.store import BindingChange, Changes
 
+MAX_KNOWN = 4096
+"""Label sets whose answer is kept until the next binding change."""
+
 
 class Desired(NamedTuple):
     """What a worker should run: `binding` is empty when none selects it (verify-all)."""
@@ -47,6 +50,8 @@ class BindingHistory:
         """What a worker with `labels` should run."""
         key = frozenset(labels.items())
         if key not in self._known:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
             self._known[key] = self._resolve(labels)
         return self._known[key]
 

@@ -64,6 +64,8 @@ class Fleet:
                 await self.refresh()
             except StoreError as error:
                 log.warning("cannot read the store: %s", error)
+            except Exception:  # whatever one row holds, workers must hear of the next write
+                log.exception("cannot take over what was written")
 
     def attach(self, hello: pb.WorkerHello) -> Stream:
         """Register a stream; a stream of the same worker that is still open is superseded."""

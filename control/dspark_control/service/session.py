@@ -2,7 +2,7 @@
 
 A pure state machine: no sockets, no clock of its own. The rules: at most one update is
 pending; what the worker already runs is not sent; what it rejected is not sent again until
-something else is desired or the worker restarts.
+something else is desired or the worker restarts, but a failure to apply is tried again.
 """
 
 from dataclasses import dataclass, field
@@ -15,6 +15,9 @@ from dspark_control.service.desired import Desired
 
 ACK_TIMEOUT_SECONDS = 30.0
 """After this long without an ack a pending update no longer holds back a newer one."""
+
+RETRY_SECONDS = 30.0
+"""After this long an update that the engine failed to apply is sent again."""
 
 
 class Applied(NamedTuple):
@@ -47,6 +50,8 @@ class WorkerState:
     sent_revision: int = 0
     pending: Pending | None = None
     quarantined: SnapshotDigests | None = None
+    retry_at: float = 0.0
+    """Monotonic seconds before which nothing is sent again, after a failure to apply."""
     last_ack: pb.SnapshotAck | None = None
     last_seen_us: int = 0
     reported_revision: int = field(default=0)
@@ -65,6 +70,7 @@ class WorkerState:
         self.applied = _applied(hello)
         self.reported_revision = hello.applied_revision
         self.pending = None
+        self.retry_at = 0.0
         self.is_connected = True
         self.want(desired)
 
@@ -72,6 +78,8 @@ class WorkerState:
         """Set what the worker should run."""
         if self.quarantined != desired.digests:
             self.quarantined = None
+        if desired != self.desired:
+            self.retry_at = 0.0
         self.desired = desired
 
     def next_update(self, now: float) -> Desired | None:
@@ -79,6 +87,8 @@ class WorkerState:
         if self.pending is not None and not self._may_supersede(self.pending, now):
             return None
         if self.applied == Applied(self.desired.revision, self.desired.digests):
+            return None
+        if now < self.retry_at:
             return None
         return None if self.quarantined == self.desired.digests else self.desired
 
@@ -91,8 +101,8 @@ class WorkerState:
         self.pending = Pending(nonce, desired, now)
         self.sent_revision = desired.revision
 
-    def acknowledge(self, ack: pb.SnapshotAck) -> bool:
-        """Take over an answer; False when it answers nothing that is pending.
+    def acknowledge(self, ack: pb.SnapshotAck, now: float) -> bool:
+        """Take over an answer at `now`; False when it answers nothing that is pending.
 
         ValueError when it neither applies nor rejects.
         """
@@ -105,6 +115,8 @@ class WorkerState:
         if ack.result == pb.ACK_RESULT_APPLIED:
             self.applied = Applied(desired.revision, desired.digests)
             self.reported_revision = desired.revision
+        elif ack.reason == pb.REJECT_REASON_APPLY_FAILED:
+            self.retry_at = now + RETRY_SECONDS
         elif desired.digests == self.desired.digests:
             self.quarantined = desired.digests
         return True

@@ -27,6 +27,8 @@ class ServiceSettings:
     database: str = ""
     """SQLAlchemy URL; empty for a SQLite file in the user's state directory."""
     tls: ServerTls | None = None
+    allow_anonymous: bool = False
+    """Whether callers without a certificate may come from other machines."""
     heartbeat_seconds: float = 10.0
     poll_seconds: float = 1.0
     """How often to look for what other services wrote to the same database."""
@@ -45,6 +47,12 @@ def settings_fault(settings: ServiceSettings) -> str | None:
         return (
             f"--listen is {settings.listen}, which others can reach: give --tls-cert and "
             f"--tls-key (and --tls-client-ca), or listen on 127.0.0.1"
+        )
+    is_anonymous = settings.tls is not None and settings.tls.client_ca is None
+    if not address.is_loopback and is_anonymous and not settings.allow_anonymous:
+        return (
+            f"--listen is {settings.listen}, which others can reach, and without "
+            f"--tls-client-ca any of them may write: give it, or --allow-anonymous"
         )
     for name in ("heartbeat_seconds", "poll_seconds"):
         value = getattr(settings, name)
@@ -75,6 +83,7 @@ def parse_settings(arguments: Sequence[str] | None = None) -> ServiceSettings:
         listen=parsed.listen,
         database=parsed.database or default_database(),
         tls=tls,
+        allow_anonymous=parsed.allow_anonymous,
         heartbeat_seconds=parsed.heartbeat_seconds,
         poll_seconds=parsed.poll_seconds,
         port_file=parsed.port_file,
@@ -97,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tls-cert", type=Path, help="PEM certificate chain of the service")
     add("--tls-key", type=Path, help="PEM private key of the service")
     add("--tls-client-ca", type=Path, help="PEM CA; callers must then show a certificate")
+    add("--allow-anonymous", action="store_true", help="serve other machines without client CA")
     add("--heartbeat-seconds", type=float, default=defaults.heartbeat_seconds)
     add("--poll-seconds", type=float, default=defaults.poll_seconds)
     add("--port-file", type=Path, help="file to write the bound port into when ready")

@@ -84,18 +84,21 @@ class WatchServicer(WorkerServiceServicer):
         finally:
             for task in (reader, *others):
                 task.cancel()
-            await asyncio.gather(reader, *others, return_exceptions=True)
-        return self._verdict(stream, reader)
+            ends = await asyncio.gather(reader, *others, return_exceptions=True)
+        return self._verdict(stream, [end for end in ends if isinstance(end, Exception)])
 
-    def _verdict(self, stream: Stream, reader: asyncio.Task[None]) -> tuple[grpc.StatusCode, str]:
+    def _verdict(self, stream: Stream, errors: list[Exception]) -> tuple[grpc.StatusCode, str]:
         if stream.superseded.is_set():
             message = f"a newer stream of worker {stream.worker.worker_id!r} took over"
             return grpc.StatusCode.ABORTED, message
         if self._stopping.is_set():
             return grpc.StatusCode.UNAVAILABLE, "the service is stopping; connect again"
-        error = None if reader.cancelled() else reader.exception()
-        if isinstance(error, BadMessage):
-            return grpc.StatusCode.INVALID_ARGUMENT, str(error)
+        for error in errors:
+            if isinstance(error, BadMessage):
+                return grpc.StatusCode.INVALID_ARGUMENT, str(error)
+            if not isinstance(error, grpc.RpcError | grpc.aio.BaseError):
+                log.error("stream of worker %s failed", stream.worker.worker_id, exc_info=error)
+                return grpc.StatusCode.INTERNAL, "the service failed; connect again"
         return grpc.StatusCode.OK, ""
 
     async def _read(self, stream: Stream, requests: Requests) -> None:
@@ -113,7 +116,7 @@ class WatchServicer(WorkerServiceServicer):
         if ack.ByteSize() > MAX_ACK_BYTES:
             raise BadMessage(f"an ack has {ack.ByteSize()} bytes, but at most {MAX_ACK_BYTES}")
         try:
-            is_awaited = stream.worker.acknowledge(ack)
+            is_awaited = stream.worker.acknowledge(ack, time.monotonic())
         except ValueError as error:
             raise BadMessage(str(error)) from error
         if not is_awaited:

@@ -69,7 +69,8 @@ def _parse(url: str) -> URL:
         return make_url(url)
     except (ArgumentError, NoSuchModuleError) as error:
         raise ValueError(
-            f"database is {url!r}, but must be a URL such as sqlite:////var/lib/dspark/control.db"
+            "database is no URL (not shown, it may hold a password); give one such as "
+            "sqlite:////var/lib/dspark/control.db"
         ) from error
 
 

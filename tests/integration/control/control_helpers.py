@@ -237,7 +237,7 @@ class WatchClient:
             nonce=update.nonce,
             revision=update.snapshot.revision,
             result=worker_pb2.ACK_RESULT_REJECTED,
-            reason=worker_pb2.REJECT_REASON_APPLY_FAILED,
+            reason=worker_pb2.REJECT_REASON_INVALID_VALUE,
             message="test says no",
         )
         self.send(ack=ack)

@@ -203,8 +203,8 @@ def test_a_binding_that_a_connected_worker_would_reject_is_refused(service: Serv
         for client in (able, other, apart):
             client.apply()
         for expected, arguments in (
-            (("'able'", "gamma_mismatch"), {"policy": "all", "sts": "five"}),
-            (("'able'", "identity_mismatch", "gpu"), {"policy": "all", "sps": "b200"}),
+            (("'able'", "gamma_mismatch"), {"policy": "steep", "sts": "five"}),
+            (("'able'", "identity_mismatch", "gpu"), {"policy": "steep", "sps": "b200"}),
             (("'static'", "unsupported"), {"policy": "steep"}),
         ):
             with pytest.raises(grpc.RpcError) as caught:
@@ -213,7 +213,8 @@ def test_a_binding_that_a_connected_worker_would_reject_is_refused(service: Serv
             for part in expected:
                 assert part in caught.value.details()
         assert service.revision() == 5
-        assert service.bind("default", "all") == 6  # the kill switch passes
+        # The kill switch passes, whatever tables stay beside it.
+        assert service.bind("default", "all", "five", "b200") == 6
         assert service.bind("special", "all", "five", pool="special") == 7
         able.apply()
     until(lambda: not service.worker("able").connected)

@@ -87,7 +87,7 @@ def assert_refused(process: subprocess.Popen[str], *expected: str) -> None:
 
 
 def test_every_bad_input_is_one_clear_line_and_changes_nothing(ctl: Ctl, fleet: Service) -> None:
-    fleet.put("base", load_policy(ALL.encode()))
+    fleet.put("base", load_policy(STEEP.encode()))
     fleet.bind("default", "base")
     before = fleet.revision()
     ctl.write("id.yaml", "gpu: B200\ngamma: 7\n")

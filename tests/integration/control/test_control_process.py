@@ -66,7 +66,9 @@ def test_other_machines_only_with_tls(tmp_path: Path) -> None:
     bad = tmp_path / "bad.pem"
     bad.write_text("x")
     files = ("--tls-cert", str(bad), "--tls-key", str(bad))
-    _assert_refused(tmp_path, 1, "is not PEM", "--listen", "0.0.0.0:0", *files)
+    _assert_refused(tmp_path, 2, "--tls-client-ca", "--listen", "0.0.0.0:0", *files)
+    anyone = (*files, "--allow-anonymous")
+    _assert_refused(tmp_path, 1, "is not PEM", "--listen", "0.0.0.0:0", *anyone)
 
 
 def test_tls_with_client_certificates(tmp_path: Path) -> None:

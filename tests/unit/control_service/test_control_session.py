@@ -5,7 +5,12 @@ import pytest
 from dspark.control.v1 import worker_pb2 as pb
 from dspark_control.core import Binding, SnapshotDigests
 from dspark_control.service.desired import BindingHistory, Desired
-from dspark_control.service.session import ACK_TIMEOUT_SECONDS, WorkerState, new_worker
+from dspark_control.service.session import (
+    ACK_TIMEOUT_SECONDS,
+    RETRY_SECONDS,
+    WorkerState,
+    new_worker,
+)
 from dspark_control.store import BindingChange, Changes
 
 A = Desired("default", SnapshotDigests("a", "s", ""), 3)
@@ -30,12 +35,27 @@ def running(desired: Desired) -> dict[str, object]:
 def answer(worker: WorkerState, result: int = pb.ACK_RESULT_APPLIED) -> bool:
     assert worker.pending is not None
     nonce, revision = worker.pending.nonce, worker.pending.desired.revision
-    return worker.acknowledge(pb.SnapshotAck(nonce=nonce, revision=revision, result=result))
+    return worker.acknowledge(
+        pb.SnapshotAck(nonce=nonce, revision=revision, result=result), now=0.0
+    )
 
 
 def test_a_new_worker_gets_its_snapshot_even_verify_all() -> None:
     assert connect(A).next_update(0.0) == A
     assert connect(NOTHING).next_update(0.0) == NOTHING
+
+
+def test_a_failure_to_apply_is_tried_again_later() -> None:
+    worker = connect(A)
+    worker.mark_sent("n", A, 0.0)
+    failed = pb.SnapshotAck(
+        nonce="n", result=pb.ACK_RESULT_REJECTED, reason=pb.REJECT_REASON_APPLY_FAILED
+    )
+    assert worker.acknowledge(failed, now=100.0)
+    assert worker.next_update(100.0 + RETRY_SECONDS / 2) is None
+    assert worker.next_update(100.0 + RETRY_SECONDS) == A
+    worker.want(B)
+    assert worker.next_update(100.0) == B
 
 
 def test_a_worker_that_runs_it_gets_nothing() -> None:
@@ -73,7 +93,7 @@ def test_a_late_ack_does_not_block_a_newer_update_for_ever() -> None:
     assert worker.next_update(ACK_TIMEOUT_SECONDS - 1) is None
     assert worker.next_update(ACK_TIMEOUT_SECONDS) == B
     worker.mark_sent("m", B, ACK_TIMEOUT_SECONDS)
-    assert not worker.acknowledge(pb.SnapshotAck(nonce="n", result=pb.ACK_RESULT_APPLIED))
+    assert not worker.acknowledge(pb.SnapshotAck(nonce="n", result=pb.ACK_RESULT_APPLIED), now=0.0)
     assert worker.pending is not None
 
 
@@ -119,7 +139,7 @@ def test_an_ack_without_a_result_breaks_the_protocol() -> None:
     worker = connect(A)
     worker.mark_sent("n", A, 0.0)
     with pytest.raises(ValueError, match="must be APPLIED or REJECTED"):
-        worker.acknowledge(pb.SnapshotAck(nonce="n"))
+        worker.acknowledge(pb.SnapshotAck(nonce="n"), now=0.0)
 
 
 def binding(name: str, policy: str, **selector: str) -> Binding:

@@ -49,7 +49,13 @@ def test_only_loopback_goes_without_tls(tmp_path: Path) -> None:
     fault = settings_fault(ServiceSettings(listen="0.0.0.0:7400"))
     assert fault is not None
     assert "--tls-cert" in fault
-    tls = ServerTls(tmp_path / "c", tmp_path / "k")
+    anyone = ServerTls(tmp_path / "c", tmp_path / "k")
+    fault = settings_fault(ServiceSettings(listen="0.0.0.0:7400", tls=anyone))
+    assert fault is not None
+    assert "--tls-client-ca" in fault
+    meant = ServiceSettings(listen="0.0.0.0:7400", tls=anyone, allow_anonymous=True)
+    assert settings_fault(meant) is None
+    tls = ServerTls(tmp_path / "c", tmp_path / "k", tmp_path / "ca")
     assert settings_fault(ServiceSettings(listen="0.0.0.0:7400", tls=tls)) is None
     assert settings_fault(ServiceSettings(heartbeat_seconds=float("nan"))) is not None
 
