@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 # The first Python that is new enough; name another with PYTHON=...
 IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
-PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13; do \
+PYTHON ?= $(shell for each in python3.11 python3 python3.12 python3.13; do \
 	"$$each" -c '$(IS_NEW)' 2>/dev/null && { echo "$$each"; break; }; done)
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest

@@ -69,7 +69,8 @@ def serve(options: argparse.Namespace, stack: ExitStack, steps: Steps) -> None:
     steps.console.print(what_to_try(server, control, folder))
     while control.child.is_running() and server.child.is_running():
         time.sleep(0.5)
-    raise ProcessFailed("a server has ended by itself; its log is in the folder above")
+    dead = server.child if control.child.is_running() else control.child
+    raise dead.failure("has ended by itself")
 
 
 def begin(operator: Admin) -> None:
