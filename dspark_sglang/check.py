@@ -4,16 +4,19 @@ import sys
 
 
 def main() -> int:
-    """Print the report; 0 when everything fits, 1 when not."""
+    """Print a report for each part that does not fit; 0 when all do, 1 when not."""
     from sglang.version import __version__ as installed
 
     from dspark_sglang import contract
+    from dspark_sglang.contract_check import faults
 
-    found = contract.faults()
-    if found:
-        print(contract.report(found))
+    parts = contract.parts()
+    reports = [contract.report(part, found) for part in parts if (found := faults(part.needs))]
+    if reports:
+        print("\n".join(reports))
         return 1
-    print(f"SGLang {installed} meets all {len(contract.needs())} needs of dspark-sglang.")
+    count = sum(len(part.needs) for part in parts)
+    print(f"SGLang {installed} meets all {count} needs of dspark-sglang.")
     return 0
 
 

@@ -1,18 +1,14 @@
-"""Every name of SGLang that we rely on, and the check that it is still there.
+"""Every name of SGLang that we rely on, by the part of ours that relies on it.
 
 A plugin that subclasses and hooks another project breaks silently when that project
-moves. This table is checked by reflection before anything is registered, so that a
-new SGLang gives one list of differences at start instead of a fault in a step.
+moves. This table is checked by reflection (`contract_check`) before anything is registered,
+so that a new SGLang gives one list of differences at start instead of a fault in a step.
+Each part stands or falls by its own rows.
 """
 
-import dis
-import inspect
-import pkgutil
-from collections.abc import Iterator, Sequence
-from types import CodeType
-from typing import Any
+from collections.abc import Sequence
 
-from dspark_sglang.contract_types import Need
+from dspark_sglang.contract_types import Need, Part
 
 ENGINE_VERSION = "0.5.23"
 """The SGLang release that the table below was read from."""
@@ -186,77 +182,41 @@ TRACING_NEEDS: tuple[Need, ...] = (
 """What the spans rest on."""
 
 
-def needs() -> tuple[Need, ...]:
-    """Everything that this process relies on."""
+CONTROL_LOSS = "DSPARK runs as SGLang's own worker, without run-time control"
+"""What is missing where the rows above do not hold."""
+
+CPU_LOSS = "DSPARK does not run on a machine without an accelerator"
+"""What is missing where the rows of the CPU platform do not hold."""
+
+
+def parts() -> tuple[Part, ...]:
+    """What this process registers, in the order of registration."""
     from dspark_sglang.platforms import cpu
 
     own = (*WORKER_NEEDS, *CONTROL_NEEDS, *STARTUP_NEEDS, *TRACING_NEEDS)
-    return (*own, *cpu.NEEDS) if cpu.is_active() else own
+    control = Part("run-time control of DSPARK", own, CONTROL_LOSS, _register_control)
+    platform = Part("the CPU platform", cpu.NEEDS, CPU_LOSS, cpu.register_hooks)
+    return (platform, control) if cpu.is_active() else (control,)
 
 
-def faults(table: Sequence[Need] | None = None) -> list[str]:
-    """One sentence for each need that the installed SGLang does not meet."""
-    found = (fault(need) for need in (needs() if table is None else table))
-    return [text for text in found if text is not None]
-
-
-def fault(need: Need) -> str | None:
-    """Why the installed SGLang does not meet `need`, None when it does."""
-    owner_path, name = need.path.rsplit(".", 1)
-    try:
-        owner = pkgutil.resolve_name(owner_path)
-    except (ImportError, AttributeError) as error:
-        return f"{need.path}: {owner_path} cannot be found ({error})"
-    if need.kind == "field":
-        return None if _has_field(owner, name) else f"{need.path}: no such field"
-    if not callable(getattr(owner, name, None)):
-        return f"{need.path}: no such function"
-    return _parameter_fault(need, getattr(owner, name))
-
-
-def report(found: Sequence[str]) -> str:
-    """The differences `found` and what to do about them, for one log record."""
+def report(part: Part, found: Sequence[str]) -> str:
+    """The differences `found` for `part` and what to do about them, for one log record."""
     installed = _installed_version()
     return "\n".join(
         [
-            f"dspark-sglang is inactive: SGLang {installed} is not what it was written for "
-            f"({ENGINE_VERSION}).",
+            f"dspark-sglang: {part.name} is inactive: SGLang {installed} is not what it was "
+            f"written for ({ENGINE_VERSION}).",
             *(f"  - {text}" for text in found),
             f"Install sglang=={ENGINE_VERSION}, or a dspark-sglang release for {installed}; "
-            "until then DSPARK runs as SGLang's own worker, without run-time control.",
+            f"until then {part.loss}.",
         ]
     )
 
 
-def _parameter_fault(need: Need, function: Any) -> str | None:
-    theirs = tuple(p for p in inspect.signature(function).parameters if p != "self")
-    if need.kind == "override" and theirs != need.parameters:
-        return f"{need.path}: parameters are {theirs}, expected {need.parameters}"
-    missing = [name for name in need.parameters if name not in theirs]
-    return f"{need.path}: no parameters {missing}" if missing else None
+def _register_control() -> None:
+    from dspark_sglang import hooks
 
-
-def _has_field(owner: Any, name: str) -> bool:
-    if hasattr(owner, name) or name in getattr(owner, "__annotations__", {}):
-        return True
-    return inspect.isclass(owner) and name in set(_assigned_fields(owner))
-
-
-def _assigned_fields(owner: type) -> Iterator[str]:
-    """Names that methods of `owner` or its bases assign on `self`, read from bytecode."""
-    for base in inspect.getmro(owner):
-        for member in filter(callable, vars(base).values()):
-            code = getattr(inspect.unwrap(member), "__code__", None)
-            if isinstance(code, CodeType):
-                yield from _assigned_names(code)
-
-
-def _assigned_names(code: CodeType) -> Iterator[str]:
-    """Attributes that `code` stores, and the buffers of a torch module that it registers."""
-    steps = dis.get_instructions(code)
-    yield from (step.argval for step in steps if step.opname == "STORE_ATTR")
-    if "register_buffer" in code.co_names:
-        yield from (text for text in code.co_consts if isinstance(text, str))
+    hooks.register()
 
 
 def _installed_version() -> str:

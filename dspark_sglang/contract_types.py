@@ -4,6 +4,7 @@ It stands apart from `contract.py` so that every part may declare what it needs
 without importing the code that checks it.
 """
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 NeedKind = Literal["override", "call", "field"]
@@ -22,3 +23,14 @@ class Need(NamedTuple):
     kind: NeedKind
     parameters: tuple[str, ...] = ()
     """Parameter names in order, `self` left out; empty for a field."""
+
+
+class Part(NamedTuple):
+    """What is registered together, or not at all when one of its needs is not met."""
+
+    name: str
+    needs: tuple[Need, ...]
+    loss: str
+    """What does not work without it, in words for the log."""
+    register: Callable[[], None]
+    """Hands its hooks to SGLang."""

@@ -1,8 +1,8 @@
 """Entry point of group `sglang.srt.plugins`: puts our worker behind DSPARK.
 
 SGLang calls `register` in each of its processes, so this module imports nothing heavy.
-SGLang swallows what a plugin raises: failing closed is done here, by registering
-nothing when the installed SGLang is not the one we were written for.
+SGLang swallows what a plugin raises: failing closed is done here, part by part. What the
+installed SGLang does not fit is not registered, and says so in one error.
 """
 
 import logging
@@ -12,19 +12,17 @@ logger = logging.getLogger(__name__)
 
 
 def register() -> None:
-    """Check the contract with the installed SGLang, then register every hook."""
+    """Register the hooks of each part whose contract with the installed SGLang holds."""
     if _is_detokenizer():
         return
-    from dspark_sglang import contract, hooks
-    from dspark_sglang.platforms import cpu
+    from dspark_sglang import contract
+    from dspark_sglang.contract_check import faults
 
-    faults = contract.faults()
-    if faults:
-        logger.error("%s", contract.report(faults))
-        return
-    if cpu.is_active():
-        cpu.register_hooks()
-    hooks.register()
+    for part in contract.parts():
+        if found := faults(part.needs):
+            logger.error("%s", contract.report(part, found))
+        else:
+            part.register()
 
 
 def _is_detokenizer() -> bool:

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from dspark_sglang import contract
-from dspark_sglang.contract_types import Need
+from dspark_sglang import contract, contract_check, plugin
+from dspark_sglang.contract_types import Need, Part
+from dspark_sglang.platforms import cpu
 
 HERE = __name__
 
@@ -35,7 +36,7 @@ class Upstream:
     ],
 )
 def test_what_is_there_is_no_fault(need):
-    assert contract.fault(need) is None
+    assert contract_check.fault(need) is None
 
 
 @pytest.mark.parametrize(
@@ -52,34 +53,76 @@ def test_what_is_there_is_no_fault(need):
     ],
 )
 def test_each_kind_of_mismatch_is_named(need, words):
-    fault = contract.fault(need)
+    fault = contract_check.fault(need)
     assert fault is not None
     assert need.path in fault
     assert words in fault
 
 
-def test_report_names_every_difference_and_the_remedy():
-    found = contract.faults(
-        [Need(f"{HERE}.Upstream.gone", "field"), Need(f"{HERE}.Upstream.lost", "field")]
-    )
-    text = contract.report(found)
-    assert "Upstream.gone" in text
-    assert "Upstream.lost" in text
-    assert "Install sglang==0.5.23" in text
+GONE = Need(f"{HERE}.Upstream.gone", "field")
+LOST = Need(f"{HERE}.Upstream.lost", "field")
+WORKER_HOOK = "sglang.srt.speculative.spec_info.SpeculativeAlgorithm.create_worker"
+CPU_HOOK = "sglang.srt.arg_groups.speculative_hook._handle_dspark"
 
 
-def test_a_mismatch_registers_nothing(monkeypatch, caplog):
+def test_report_names_every_difference_the_loss_and_the_remedy():
+    part = Part("run-time control", (GONE, LOST), "nothing is controlled", lambda: None)
+    text = contract.report(part, contract_check.faults(part.needs))
+    for words in ("Upstream.gone", "Upstream.lost", "Install sglang==0.5.23", "run-time control"):
+        assert words in text
+    assert text.endswith("until then nothing is controlled.")
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Targets that the plugin hooks on a machine without an accelerator."""
     import sglang.srt.managers.scheduler  # noqa: F401  where the plugin places its hooks
     from sglang.srt.plugins.hook_registry import HookRegistry
 
-    from dspark_sglang import plugin
+    targets = []
 
-    registered = []
-    monkeypatch.setattr(contract, "faults", lambda: ["x.y: no such field"])
-    monkeypatch.setattr(HookRegistry, "register", lambda *args, **kw: registered.append(args))
+    def register(target, hook, hook_type):  # the contract reads the names
+        targets.append(target)
+
+    monkeypatch.setattr(cpu, "is_active", lambda: True)
+    monkeypatch.setattr(HookRegistry, "register", register)
+    return targets
+
+
+def test_both_parts_are_registered_where_the_contract_holds(registered, caplog):
+    plugin.register()
+    assert {WORKER_HOOK, CPU_HOOK} <= set(registered)
+    assert caplog.records == []
+
+
+def test_a_mismatch_of_the_control_part_leaves_the_cpu_platform(registered, monkeypatch, caplog):
+    needs = (*contract.TRACING_NEEDS, GONE, LOST)
+    monkeypatch.setattr(contract, "TRACING_NEEDS", needs)
+    plugin.register()
+    assert CPU_HOOK in registered
+    assert WORKER_HOOK not in registered
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    for words in ("Upstream.gone", "Upstream.lost", "SGLang's own worker", "Install sglang=="):
+        assert words in record.getMessage()
+
+
+def test_a_mismatch_of_the_cpu_platform_leaves_run_time_control(registered, monkeypatch, caplog):
+    monkeypatch.setattr(cpu, "NEEDS", (*cpu.NEEDS, GONE))
+    plugin.register()
+    assert WORKER_HOOK in registered
+    assert CPU_HOOK not in registered
+    (record,) = caplog.records
+    assert "the CPU platform is inactive" in record.getMessage()
+    assert "without an accelerator" in record.getMessage()
+
+
+def test_each_part_that_fails_says_so_once(registered, monkeypatch, caplog):
+    monkeypatch.setattr(cpu, "NEEDS", (GONE,))
+    monkeypatch.setattr(contract, "WORKER_NEEDS", (LOST,))
     plugin.register()
     assert registered == []
-    assert "x.y: no such field" in caplog.text
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
 def test_check_command_passes_on_the_installed_engine():
@@ -94,9 +137,13 @@ def test_check_command_passes_on_the_installed_engine():
     assert "meets all" in run.stdout
 
 
-def test_check_command_exits_1_with_the_report(monkeypatch, capsys):
+def test_check_command_prints_all_and_exits_1(monkeypatch, capsys):
     from dspark_sglang import check
 
-    monkeypatch.setattr(contract, "faults", lambda: ["x.y: no such field"])
+    monkeypatch.setattr(cpu, "is_active", lambda: True)
+    monkeypatch.setattr(cpu, "NEEDS", (GONE,))
+    monkeypatch.setattr(contract, "WORKER_NEEDS", (LOST,))
     assert check.main() == 1
-    assert "x.y: no such field" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Upstream.gone" in printed
+    assert "Upstream.lost" in printed
