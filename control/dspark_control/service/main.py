@@ -10,7 +10,7 @@ from pathlib import Path
 from dspark_control.service.logs import logging_to_stderr
 from dspark_control.service.server import ControlServer
 from dspark_control.service.settings import ServiceSettings, parse_settings
-from dspark_control.store import Store, StoreError
+from dspark_control.store import Store, StoreCorrupt, StoreError
 
 log = logging.getLogger("dspark_control")
 
@@ -30,6 +30,7 @@ def main() -> None:
 async def serve(settings: ServiceSettings) -> None:
     """Serve until a signal asks to stop."""
     store = Store(settings.database)
+    _check_history(store, settings.accept_broken_audit_chain)
     server = ControlServer(settings, store)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -43,6 +44,20 @@ async def serve(settings: ServiceSettings) -> None:
     log.info("stopping")
     await server.stop()
     log.info("stopped")
+
+
+def _check_history(store: Store, accept_broken: bool) -> None:
+    """StoreCorrupt where the audit log does not fit the database, unless that is accepted."""
+    fault = store.verify_chain()
+    if fault is None:
+        return
+    if not accept_broken:
+        store.close()
+        raise StoreCorrupt(
+            f"the audit chain is broken: {fault}. Restore a backup of the database, or start "
+            "with --accept-broken-audit-chain"
+        )
+    log.error("serves a database whose audit chain is broken: %s", fault)
 
 
 def _write_port(path: Path, port: int) -> None:

@@ -30,6 +30,8 @@ class ServiceSettings:
     allow_anonymous: bool = False
     """Whether callers without a certificate may come from other machines."""
     heartbeat_seconds: float = 10.0
+    accept_broken_audit_chain: bool = False
+    """Whether to serve a database whose audit log does not fit its contents."""
     poll_seconds: float = 1.0
     """How often to look for what other services wrote to the same database."""
     drain_seconds: float = 5.0
@@ -84,6 +86,7 @@ def parse_settings(arguments: Sequence[str] | None = None) -> ServiceSettings:
         database=parsed.database or default_database(),
         tls=tls,
         allow_anonymous=parsed.allow_anonymous,
+        accept_broken_audit_chain=parsed.accept_broken_audit_chain,
         heartbeat_seconds=parsed.heartbeat_seconds,
         poll_seconds=parsed.poll_seconds,
         port_file=parsed.port_file,
@@ -107,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tls-key", type=Path, help="PEM private key of the service")
     add("--tls-client-ca", type=Path, help="PEM CA; callers must then show a certificate")
     add("--allow-anonymous", action="store_true", help="serve other machines without client CA")
+    add("--accept-broken-audit-chain", action="store_true", help="serve a damaged database")
     add("--heartbeat-seconds", type=float, default=defaults.heartbeat_seconds)
     add("--poll-seconds", type=float, default=defaults.poll_seconds)
     add("--port-file", type=Path, help="file to write the bound port into when ready")

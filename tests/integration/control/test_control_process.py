@@ -5,10 +5,12 @@ import ipaddress
 import os
 import resource
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -134,6 +136,25 @@ def test_a_full_disk_fails_writes_whole_and_leaves_reads(tmp_path: Path) -> None
     assert store.verify_chain() is None
     assert store.revision() == revision + 1
     store.close()
+
+
+def test_a_broken_audit_chain_is_refused_unless_accepted(tmp_path: Path) -> None:
+    with service_process(tmp_path) as service:
+        service.put("p", SchedulingPolicy())
+        service.put("p", SchedulingPolicy(min_predicted_gain=1.0))
+    with closing(sqlite3.connect(tmp_path / "control.db")) as database, database:
+        database.execute("DROP TRIGGER revisions_no_update")
+        database.execute("UPDATE revisions SET author = 'mallory' WHERE revision = 1")
+    _assert_refused(tmp_path, 1, "revision 1 does not match its hash")
+    _assert_refused(tmp_path, 1, "--accept-broken-audit-chain")
+    process = start_process(tmp_path, "--accept-broken-audit-chain")
+    try:
+        with connected(f"127.0.0.1:{read_port(process, tmp_path)}", process.pid) as service:
+            assert service.revision() == 2
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=SECONDS)
+    assert "audit chain is broken: revision 1" in errors
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
