@@ -67,13 +67,8 @@ class Child:
         tail = "\n".join(text.splitlines()[-TAIL_LINES:])
         return ProcessFailed(f"{self.name} {what}; the end of {self.log}:\n{tail}")
 
-    def kill(self) -> None:
-        """SIGKILL at once, as a crash would end it; children included."""
-        end_tree(self.process.pid, grace_s=0)
-        self.process.wait()
-
     def stop(self, grace_s: float = 3) -> None:
-        """Ends the whole tree: SIGTERM first, SIGKILL for what is left after the grace time."""
+        """Ends the whole tree: SIGTERM, and SIGKILL after the grace time (at once without one)."""
         end_tree(self.process.pid, grace_s)
         self.process.wait()
 

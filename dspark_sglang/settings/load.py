@@ -47,9 +47,7 @@ def default_worker_id(port: int) -> str:
     return f"{socket.gethostname()}:{port}"
 
 
-def load_settings(
-    environ: Mapping[str, str] | None = None, *, fallback_worker_id: str = ""
-) -> Settings:
+def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process.
 
     `environ` is by default that of the process. Raises SettingsError, which names
@@ -64,7 +62,7 @@ def load_settings(
         faults = [f"{_source(name, given)}: {reason}" for name, reason in wrong_settings(settings)]
     if faults:
         raise SettingsError("; ".join(faults))
-    return dataclasses.replace(settings, worker_id=settings.worker_id or fallback_worker_id)
+    return settings
 
 
 def _converted(given: Mapping[str, Given], faults: list[str]) -> dict[str, object]:

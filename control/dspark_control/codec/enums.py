@@ -35,11 +35,6 @@ def kind_from_proto(value: int) -> ArtifactKind:
     return _decode("kind", value, _KINDS)
 
 
-def reject_reason_from_proto(value: int) -> RejectReason:
-    """The reason, or ValueError."""
-    return _decode("reason", value, _REASONS)
-
-
 def mode_to_proto(mode: BudgetMode) -> artifacts_pb2.BudgetMode:
     """The API's value of `mode`."""
     return cast(

@@ -11,7 +11,7 @@ from dspark_control.codec.artifacts import (
     sts_from_proto,
     sts_to_proto,
 )
-from dspark_control.codec.enums import reject_reason_from_proto, reject_reason_to_proto
+from dspark_control.codec.enums import reject_reason_to_proto
 from dspark_control.core import Capabilities, Rejection, Snapshot
 
 
@@ -93,9 +93,3 @@ def rejection_to_proto(
         message=rejection.message,
         fields=rejection.fields,
     )
-
-
-def rejection_from_proto(ack: pb.SnapshotAck) -> Rejection:
-    """The refusal in a REJECTED ack; ValueError when its reason is unset or unknown."""
-    reason = reject_reason_from_proto(ack.reason)
-    return Rejection(reason, ack.message, tuple(ack.fields))

@@ -1,7 +1,6 @@
 """Strict loaders and writers of the files that operators hand in."""
 
 from dspark_control.files.documents import (
-    dump_identity,
     dump_policy,
     load_identity,
     load_policy,
@@ -14,7 +13,6 @@ __all__ = [
     "MAX_BYTES",
     "FileFault",
     "decode_text",
-    "dump_identity",
     "dump_policy",
     "dump_sps",
     "dump_sts",

@@ -61,22 +61,11 @@ def load_identity(data: bytes, file: str = "identity") -> DeploymentIdentity:
 
 def dump_policy(policy: SchedulingPolicy) -> bytes:
     """The YAML file of `policy`, every field written out."""
-    return _encode(asdict(policy))
-
-
-def dump_identity(identity: DeploymentIdentity) -> bytes:
-    """The YAML file of what `identity` knows; `{}` when it knows nothing."""
-    return _encode({name: value for name, value in asdict(identity).items() if value})
-
-
-def _encode(document: dict[str, Any]) -> bytes:
-    plain = {name: _plain(value) for name, value in document.items()}
-    return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).encode("utf-8")
+    plain = {name: _plain(value) for name, value in asdict(policy).items()}
+    return yaml.safe_dump(plain, sort_keys=False).encode("utf-8")
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, tuple):
-        return list(value)
     return value.value if isinstance(value, StrEnum) else value
 
 

@@ -94,11 +94,6 @@ class Store:
             revision = ledger.read_head(connection).revision
             return Changes(revision, bindings.read_changes(connection, after))
 
-    def revision(self) -> int:
-        """The current revision."""
-        with reading(self._engine) as connection:
-            return ledger.read_head(connection).revision
-
     def history(self, before: int = 0, limit: int = 100) -> tuple[Entry, ...]:
         """The audit log, newest first, only revisions below `before` (0: from the newest)."""
         with reading(self._engine) as connection:

@@ -36,7 +36,7 @@ class Fleet:
         self.admin: Admin = self._stack.enter_context(admin(self.control.endpoint))
 
     def kill_service(self) -> None:
-        self.control.child.kill()
+        self.control.child.stop(grace_s=0)
 
     def apply(self, schedule, reason="test") -> int:
         """Writes a schedule and waits until the worker runs it; the revision."""

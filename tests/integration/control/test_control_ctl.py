@@ -11,8 +11,8 @@ import pytest
 import yaml
 from control_helpers import SECONDS, Service, hello, service_here, until, worker
 
-from dspark_control.core import DeploymentIdentity, SpsStepTable
-from dspark_control.files import dump_identity, dump_sps, load_policy, load_sts
+from dspark_control.core import SpsStepTable
+from dspark_control.files import dump_sps, load_policy, load_sts
 
 STEEP = "mode: scheduled\nmin_predicted_gain: 0.02\n"
 ALL = "mode: verify_all\n"
@@ -155,7 +155,7 @@ def test_apply_bind_get_unbind(ctl: Ctl, fleet: Service) -> None:
     ctl.write("steep.yaml", STEEP)
     ctl.write("Tables.json", STS)
     ctl.write("sps.json", SPS)
-    ctl.write("id.yaml", dump_identity(DeploymentIdentity(gpu="H200")))
+    ctl.write("id.yaml", b"gpu: H200\n")
     applied = ctl.json("policy", "apply", "steep.yaml", "--bind", "night", *REASON)
     artifact, binding = applied["artifact"], applied["binding"]
     assert applied["created"] is True

@@ -90,10 +90,7 @@ def test_an_empty_file_is_no_settings(tmp_path):
     assert load_settings(write(tmp_path, "# nothing\n")) == load_settings({})
 
 
-def test_the_fallback_is_used_only_without_an_id():
-    assert load_settings({}, fallback_worker_id="host:1").worker_id == "host:1"
-    environ = {"DSPARK_WORKER_ID": "mine"}
-    assert load_settings(environ, fallback_worker_id="host:1").worker_id == "mine"
+def test_the_default_id_ends_with_the_port():
     assert default_worker_id(30000).endswith(":30000")
 
 
