@@ -108,6 +108,8 @@ CONTROL_NEEDS: tuple[Need, ...] = (
     ),
     Need(f"{_SCHEDULER}.init_request_dispatcher", "override"),
     Need(f"{_SCHEDULER}.run_event_loop", "override"),
+    Need(f"{_SCHEDULER}.get_internal_state", "override", ("recv_req",)),
+    *_fields("sglang.srt.managers.io_struct.GetInternalStateReqOutput", "internal_state"),
     *_fields(_SCHEDULER, "_request_dispatcher", "draft_worker", "running_batch"),
     *_fields(_SCHEDULER, "forward_ct", "forward_stream_ctx", "tp_cpu_group"),
     *_fields(_SCHEDULER, "last_batch", "waiting_queue"),

@@ -29,7 +29,7 @@ def register() -> None:
 def _hooks() -> tuple[Hook, ...]:
     from dspark_sglang import startup
     from dspark_sglang.tracing import root
-    from dspark_sglang.worker import control
+    from dspark_sglang.worker import control, server_info
 
     return (
         Hook(
@@ -57,6 +57,11 @@ def _hooks() -> tuple[Hook, ...]:
             ".SchedulerRequestReceiver._pull_raw_reqs",
             HookType.AFTER,
             control.append_update,
+        ),
+        Hook(
+            "sglang.srt.managers.scheduler.Scheduler.get_internal_state",
+            HookType.AFTER,
+            server_info.add_status,
         ),
         Hook(
             "sglang.srt.managers.tokenizer_manager.TokenizerManager.convert_to_span_attrs",

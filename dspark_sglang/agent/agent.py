@@ -66,11 +66,6 @@ class Agent:
         """What the agent knows now; one frozen object, safe to read from any thread."""
         return self._board.status
 
-    @property
-    def state(self) -> AgentState:
-        """READY, STALE or ERROR."""
-        return self._board.status.state
-
     def start(self) -> None:
         """Starts the thread and returns at once; to be called once."""
         if not self._settings.control_endpoint:

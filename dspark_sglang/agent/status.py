@@ -43,3 +43,13 @@ class AgentStatus:
     """Digests of what runs."""
     last_error: str = ""
     """Why the state is STALE or ERROR; empty when READY."""
+
+    def to_plain(self) -> dict[str, object]:
+        """The status in the types of JSON."""
+        return {
+            "state": self.state.value,
+            "source": self.source.value,
+            "applied_revision": self.applied_revision,
+            "digests": self.digests._asdict(),
+            "last_error": self.last_error,
+        }

@@ -1,7 +1,9 @@
 """A running engine follows the control service, and does without it."""
 
+import json
 import threading
 import time
+import urllib.request
 
 import pytest
 
@@ -57,6 +59,14 @@ def test_output_stays_the_same_while_everything_changes_every_200_ms(fleet, sett
     assert [a.token_ids for a in got] == expected
     assert len(revisions) >= 4
     assert any(1.0 < a.verified_per_step < FULL for a in got)
+
+
+def test_the_server_itself_says_what_it_runs(fleet):
+    revision = fleet.apply(VERIFIES_ALL)
+    with urllib.request.urlopen(f"{fleet.url}/server_info", timeout=30) as answer:
+        status = json.load(answer)["internal_states"][0]["dspark"]
+    assert (status["state"], status["source"]) == ("ready", "service")
+    assert status["applied_revision"] == revision
 
 
 def test_a_killed_service_is_not_missed_and_its_return_brings_what_was(fleet, setting):

@@ -29,7 +29,7 @@ def run_once(start_agent, revision: int) -> None:
 
     with HostileService(send) as service, FakeScheduler(mailbox):
         agent = start_agent(service.endpoint, mailbox)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         assert agent.stop()
 
 
@@ -40,14 +40,14 @@ def test_the_last_known_good_runs_before_any_connection(start_agent, scheduler, 
         eventually(lambda: agent.status.source is Source.LAST_KNOWN_GOOD)
         eventually(lambda: agent.status.last_error)
     assert scheduler.applied == [snapshot(5)]
-    assert (agent.state, agent.status.applied_revision) == (AgentState.STALE, 5)
+    assert (agent.status.state, agent.status.applied_revision) == (AgentState.STALE, 5)
     assert "last known good revision 5" in caplog.text
 
 
 def test_without_one_nothing_is_applied(start_agent, scheduler):
     agent = start_agent(NOBODY)
     eventually(lambda: agent.status.last_error)
-    assert (agent.state, agent.status.source) == (AgentState.STALE, Source.DEFAULT)
+    assert (agent.status.state, agent.status.source) == (AgentState.STALE, Source.DEFAULT)
     assert scheduler.applied == []
 
 
@@ -58,7 +58,7 @@ def test_a_service_that_is_back_hears_what_runs(start_agent, scheduler):
     assert agent.stop()
     with HostileService(stay_quiet) as service:
         again = start_agent(service.endpoint)
-        eventually(lambda: again.state is AgentState.READY)
+        eventually(lambda: again.status.state is AgentState.READY)
         eventually(lambda: 5 in service.connection().heartbeats)
         assert again.status.source is Source.LAST_KNOWN_GOOD
 
@@ -86,7 +86,7 @@ def test_a_lost_service_is_logged_once_not_at_every_attempt(start_agent, schedul
         agent = start_agent(
             service.endpoint, backoff_initial_seconds=0.01, backoff_max_seconds=0.02
         )
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
     eventually(lambda: agent._streams > 20)
     states = [r.message for r in caplog.records if r.name.endswith("agent.board")]
     assert len(states) == 2

@@ -35,7 +35,7 @@ def updates(*responses):
 def test_hello_names_the_worker_and_its_state(start_agent, scheduler):
     with HostileService(stay_quiet) as service:
         agent = start_agent(service.endpoint)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         hello = service.connection().hello
         assert hello.worker_id == "engine:1"
         assert hello.incarnation
@@ -54,7 +54,7 @@ def test_an_applied_update_is_answered_and_runs(start_agent, scheduler):
         assert [rank.tp_rank for rank in ack.ranks] == [0, 1]
         assert ack.ranks[0].step == ack.ranks[1].step > 0
         assert scheduler.applied == [snapshot(5)]
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         assert agent.status.source is Source.SERVICE
         eventually(lambda: 5 in service.connection().heartbeats)
 
@@ -72,7 +72,7 @@ def test_the_second_hello_names_what_runs(start_agent, scheduler):
         assert hello.applied_sts_digest == "sha256:sts5"
         assert hello.applied_sps_digest == "sha256:sps5"
         assert hello.incarnation == service.connection(0).hello.incarnation
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         assert scheduler.applied == [snapshot(5)]
 
 
@@ -109,14 +109,14 @@ def test_an_error_ends_with_the_next_good_update(start_agent, scheduler):
         bad.update.snapshot.sts.temperatures.pop()
         yield bad
         connection.next_ack()
-        eventually(lambda: agent.state is AgentState.ERROR)
+        eventually(lambda: agent.status.state is AgentState.ERROR)
         yield heartbeat()
         yield update(6)
         yield from stay_quiet(connection)
 
     with HostileService(bad_then_good) as service:
         agent = start_agent(service.endpoint)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         assert agent.status.applied_revision == 6
         assert agent.status.last_error == ""
 
@@ -127,7 +127,7 @@ def test_bytes_that_are_no_message_end_the_stream_and_not_the_agent(start_agent,
 
     with HostileService(garbage, garbage, updates(update(5))) as service:
         agent = start_agent(service.endpoint)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         assert len(service.connections) == 3
         assert agent.status.applied_revision == 5
 
@@ -138,7 +138,7 @@ def test_a_message_too_large_ends_the_stream_and_not_the_agent(start_agent, sche
 
     with HostileService(oversized, stay_quiet) as service:
         agent = start_agent(service.endpoint)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
 
 
 def test_a_flood_coalesces_and_each_update_is_answered_once(start_agent, scheduler):
@@ -154,7 +154,7 @@ def test_a_flood_coalesces_and_each_update_is_answered_once(start_agent, schedul
         assert applied[-1] == count
         assert len(applied) < count  # some were superseded
         assert all("superseded" in ack.message for ack in acks if ack.result == REJECTED)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
         assert agent.status.applied_revision == count
 
 
@@ -168,7 +168,7 @@ def test_silence_is_taken_for_a_dead_stream(start_agent, scheduler):
         waited = service.connection(1).opened_at - service.connection(0).opened_at
         assert 0.6 <= waited < 10.0
         assert service.connection(0).is_over.wait(5)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
 
 
 def test_a_service_that_never_says_a_word_is_left_too(start_agent, scheduler):
@@ -178,7 +178,7 @@ def test_a_service_that_never_says_a_word_is_left_too(start_agent, scheduler):
 
     with HostileService(mute, stay_quiet) as service:
         agent = start_agent(service.endpoint, heartbeat_seconds=0.2)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
 
 
 def test_clean_ends_are_backed_off_from(start_agent, scheduler):
@@ -202,14 +202,14 @@ def test_a_service_that_refuses_the_worker_is_an_error_until_it_does_not(
         yield from ()
 
     def refuse_until_seen(connection):
-        eventually(lambda: agent.state is AgentState.ERROR)
+        eventually(lambda: agent.status.state is AgentState.ERROR)
         assert "this worker is not known here" in agent.status.last_error
         yield from refuse(connection)
 
     with HostileService(refuse, refuse_until_seen, stay_quiet) as service:
         agent = start_agent(service.endpoint)
         eventually(lambda: len(service.connections) == 3)
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)
 
 
 def test_an_engine_that_fails_to_apply_is_answered_for(start_agent, scheduler):
@@ -219,7 +219,7 @@ def test_an_engine_that_fails_to_apply_is_answered_for(start_agent, scheduler):
         ack = service.connection().next_ack()
         assert (ack.result, ack.reason) == (REJECTED, pb.REJECT_REASON_APPLY_FAILED)
         assert ack.message == "copy failed"
-        eventually(lambda: agent.state is AgentState.ERROR)
+        eventually(lambda: agent.status.state is AgentState.ERROR)
         assert agent.status.applied_revision == 0
 
 
@@ -267,7 +267,7 @@ def test_start_returns_at_once_and_stop_too_whatever_the_network_does(start_agen
         agent = start_agent(f"127.0.0.1:{deaf.getsockname()[1]}")
         assert time.monotonic() - before < 0.5
         time.sleep(0.3)
-        assert agent.state is AgentState.STALE
+        assert agent.status.state is AgentState.STALE
         before = time.monotonic()
         assert agent.stop(5.0)
         assert time.monotonic() - before < 2.0
@@ -276,7 +276,7 @@ def test_start_returns_at_once_and_stop_too_whatever_the_network_does(start_agen
 def test_stop_is_prompt_while_connected_and_while_waiting(start_agent, scheduler):
     with HostileService(stay_quiet) as service:
         connected = start_agent(service.endpoint)
-        eventually(lambda: connected.state is AgentState.READY)
+        eventually(lambda: connected.status.state is AgentState.READY)
         before = time.monotonic()
         assert connected.stop(5.0)
         assert time.monotonic() - before < 2.0
@@ -290,7 +290,7 @@ def test_stop_is_prompt_while_connected_and_while_waiting(start_agent, scheduler
 
 def test_an_error_of_the_agent_itself_is_shown_and_survived(start_agent, tmp_path):
     agent = start_agent("127.0.0.1:1", tls_ca=tmp_path / "removed.pem")
-    eventually(lambda: agent.state is AgentState.ERROR)
+    eventually(lambda: agent.status.state is AgentState.ERROR)
     assert "removed.pem" in agent.status.last_error
     time.sleep(0.5)
     assert agent._thread.is_alive()
@@ -298,7 +298,7 @@ def test_an_error_of_the_agent_itself_is_shown_and_survived(start_agent, tmp_pat
 
 def test_without_an_endpoint_there_is_no_thread(start_agent):
     agent = start_agent("")
-    assert agent.state is AgentState.READY
+    assert agent.status.state is AgentState.READY
     assert not agent._thread.is_alive()
 
 
@@ -309,7 +309,7 @@ def test_a_second_engine_of_the_same_name_is_an_error(start_agent, scheduler):
 
     with HostileService(taken_over) as service:
         agent = start_agent(service.endpoint)
-        eventually(lambda: agent.state is AgentState.ERROR)
+        eventually(lambda: agent.status.state is AgentState.ERROR)
         assert "took over" in agent.status.last_error
 
 
@@ -327,4 +327,4 @@ def test_an_update_lost_in_the_engine_does_not_spoil_the_next_stream(start_agent
         eventually(lambda: lost)
         scheduler.answer = scheduler.apply
         assert service.connection(1).next_ack().nonce == "again"
-        eventually(lambda: agent.state is AgentState.READY)
+        eventually(lambda: agent.status.state is AgentState.READY)

@@ -52,12 +52,12 @@ def join(service, pool, start_agent) -> Callable[..., Agent]:
 
 
 def is_ready_at(agent, revision: int) -> bool:
-    return agent.state is AgentState.READY and agent.status.applied_revision == revision
+    return agent.status.state is AgentState.READY and agent.status.applied_revision == revision
 
 
 def test_a_write_reaches_the_engine_and_the_answer_the_service(join, operator, pool, scheduler):
     agent = join()
-    eventually(lambda: agent.state is AgentState.READY)
+    eventually(lambda: agent.status.state is AgentState.READY)
     assert scheduler.applied[-1].policy.mode is BudgetMode.VERIFY_ALL  # nothing is bound
     revision = operator.bind(temperature=1.5)
     eventually(lambda: is_ready_at(agent, revision))
@@ -76,7 +76,7 @@ def test_a_killed_service_changes_nothing_and_is_found_again(service, join, oper
     revision = operator.bind(temperature=1.5)
     eventually(lambda: is_ready_at(agent, revision))
     service.kill()
-    eventually(lambda: agent.state is AgentState.STALE)
+    eventually(lambda: agent.status.state is AgentState.STALE)
     assert agent.status.applied_revision == revision
     count = len(scheduler.applied)
     service.start()
@@ -91,7 +91,7 @@ def test_what_was_missed_arrives_after_the_service_is_back(service, join, operat
     scheduler.answer = lambda taken, step: None  # the engine loses what comes now
     missed = operator.bind(temperature=2.5)
     service.kill()
-    eventually(lambda: agent.state is AgentState.STALE)
+    eventually(lambda: agent.status.state is AgentState.STALE)
     scheduler.answer = scheduler.apply
     service.start()
     assert seconds_until(lambda: is_ready_at(agent, missed)) < 10.0
@@ -102,9 +102,9 @@ def test_a_write_of_its_second_life_reaches_a_worker_that_waited(
     service, join, operator, scheduler
 ):
     agent = join()
-    eventually(lambda: agent.state is AgentState.READY)
+    eventually(lambda: agent.status.state is AgentState.READY)
     service.kill()
-    eventually(lambda: agent.state is AgentState.STALE)
+    eventually(lambda: agent.status.state is AgentState.STALE)
     service.start()
     revision = operator.bind(temperature=2.0)
     assert seconds_until(lambda: is_ready_at(agent, revision)) < 10.0
@@ -122,7 +122,7 @@ def test_a_table_of_another_deployment_is_refused_and_the_old_one_runs_on(
     eventually(lambda: not operator.worker().connected)
     wrong = operator.bind(2.5, measured_on=elsewhere)  # no worker is there to object
     second = join(identity=here)
-    eventually(lambda: second.state is AgentState.ERROR)
+    eventually(lambda: second.status.state is AgentState.ERROR)
     assert "gpu" in second.status.last_error
     eventually(lambda: operator.worker().last_ack.revision == wrong)
     ack = operator.worker().last_ack
@@ -135,7 +135,7 @@ def test_a_table_of_another_deployment_is_refused_and_the_old_one_runs_on(
 
 def test_writes_in_quick_succession_end_with_the_last(join, operator, scheduler):
     agent = join()
-    eventually(lambda: agent.state is AgentState.READY)
+    eventually(lambda: agent.status.state is AgentState.READY)
     temperatures = [1.0 + number / 10 for number in range(30)]
     revisions = [operator.bind(temperature) for temperature in temperatures]
     eventually(lambda: is_ready_at(agent, revisions[-1]))

@@ -91,7 +91,7 @@ def test_only_who_shows_a_certificate_of_the_authority_is_served(
     agents["nameless"] = start_agent(service.endpoint, Mailbox(), tls_ca=authority.cert)
     agents["plaintext"] = start_agent(service.endpoint, Mailbox())
     agents["suspicious"] = start_agent(service.endpoint, Mailbox(), tls_ca=stranger.cert)
-    eventually(lambda: agents["worker"].state is AgentState.READY)
+    eventually(lambda: agents["worker"].status.state is AgentState.READY)
     for name in ("stranger", "nameless", "plaintext", "suspicious"):
         eventually(lambda name=name: agents[name].status.last_error)
-        assert agents[name].state is AgentState.STALE, name
+        assert agents[name].status.state is AgentState.STALE, name
