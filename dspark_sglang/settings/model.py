@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dspark_control.core.names import labels_fault, text_fault
+from dspark_control.core.names import MAX_ID, labels_fault, text_fault
 from dspark_control.net import parse_address
+
+MAX_WORKER_ID = MAX_ID - len("/dp9999")
+"""Longest id of an engine: its data-parallel replicas append their number to it."""
 
 
 class SettingsError(ValueError):
@@ -92,7 +95,9 @@ def wrong_control_endpoint(settings: Settings) -> str | None:
 
 def wrong_worker_id(settings: Settings) -> str | None:
     """Why the id cannot be used, or None."""
-    return (settings.worker_id and text_fault("worker_id", settings.worker_id, 128)) or None
+    if not settings.worker_id:
+        return None
+    return text_fault("worker_id", settings.worker_id, MAX_WORKER_ID)
 
 
 def wrong_seconds(settings: Settings, name: str) -> str | None:

@@ -9,6 +9,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 LABEL_KEY = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._/-]{0,62}")
 LABEL_VALUE = re.compile(r"[a-zA-Z0-9._/:@+ -]{0,128}")
 MAX_LABELS = 32
+MAX_ID = 128
+"""Longest worker id or incarnation."""
 MAX_AUTHOR = 100
 MAX_REASON = 500
 

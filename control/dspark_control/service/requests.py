@@ -32,6 +32,7 @@ from dspark_control.core import (
 )
 from dspark_control.core.names import (
     MAX_AUTHOR,
+    MAX_ID,
     MAX_REASON,
     labels_fault,
     name_fault,
@@ -41,8 +42,6 @@ from dspark_control.store import Draft, WriteContext
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
-MAX_ID = 128
-"""Longest worker id or incarnation."""
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dspark_control.core.names import MAX_ID
 from dspark_sglang.settings import Settings, SettingsError, default_worker_id, load_settings
 
 
@@ -90,6 +91,13 @@ def test_an_empty_file_is_no_settings(tmp_path):
     assert load_settings(write(tmp_path, "# nothing\n")) == load_settings({})
 
 
+def test_the_longest_id_leaves_room_for_the_number_of_a_replica():
+    longest = MAX_ID - len("/dp9999")
+    assert load_settings({"DSPARK_WORKER_ID": "w" * longest}).worker_id == "w" * longest
+    with pytest.raises(SettingsError, match=rf"DSPARK_WORKER_ID: .*1\.\.{longest} printable"):
+        load_settings({"DSPARK_WORKER_ID": "w" * (longest + 1)})
+
+
 def test_the_default_id_ends_with_the_port():
     assert default_worker_id(30000).endswith(":30000")
 
@@ -156,7 +164,7 @@ def test_a_key_that_is_no_text_is_unknown(tmp_path):
         ("DSPARK_LABELS", "a=1,a=2", "once"),
         ("DSPARK_LABELS", "pool=a|b", "letters"),
         ("DSPARK_WORKER_ID", "a\x07b", "a line of"),
-        ("DSPARK_WORKER_ID", "x" * 129, "1..128"),
+        ("DSPARK_WORKER_ID", "x" * 122, "1..121"),
         ("DSPARK_CONTROL_ENDPOINT", "localhost", "host:port"),
         ("DSPARK_CONTROL_ENDPOINT", "localhost:0", "the port that"),
         ("DSPARK_CONTROL_ENDPOINT", "localhost:65536", "host:port"),
