@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import NamedTuple
@@ -13,10 +13,16 @@ import grpc
 
 from dspark.control.v1 import admin_pb2, artifacts_pb2, worker_pb2
 from dspark.control.v1.admin_pb2_grpc import AdminServiceStub
-from dspark_control.codec import policy_to_proto, sps_to_proto, sts_to_proto
+from dspark_control.codec import set_content
+from dspark_control.core import Content
 from dspark_control.files import load_policy, load_sps, load_sts
 
 ARTIFACTS = files("dspark_sglang.demo") / "artifacts"
+LOADERS: dict[str, Callable[[bytes, str], Content]] = {
+    "policy": load_policy,
+    "sts": load_sts,
+    "sps": load_sps,
+}
 POLL_S = 0.01
 
 
@@ -95,18 +101,10 @@ def admin(endpoint: str) -> Iterator[Admin]:
 
 def artifact_of(file: str) -> artifacts_pb2.Artifact:
     """The artifact that a shipped file describes; its kind is the first part of the file's name."""
-    data = (ARTIFACTS / file).read_bytes()
     kind, name = file.split("-", 1)[0], file.rsplit(".", 1)[0]
-    if kind == "policy":
-        policy = policy_to_proto(load_policy(data, file))
-        return artifacts_pb2.Artifact(
-            kind=artifacts_pb2.ARTIFACT_KIND_POLICY, name=name, policy=policy
-        )
-    if kind == "sts":
-        sts = sts_to_proto(load_sts(data, file))
-        return artifacts_pb2.Artifact(kind=artifacts_pb2.ARTIFACT_KIND_STS, name=name, sts=sts)
-    sps = sps_to_proto(load_sps(data, file))
-    return artifacts_pb2.Artifact(kind=artifacts_pb2.ARTIFACT_KIND_SPS, name=name, sps=sps)
+    artifact = artifacts_pb2.Artifact(name=name)
+    set_content(artifact, LOADERS[kind]((ARTIFACTS / file).read_bytes(), file))
+    return artifact
 
 
 def _context(reason: str) -> admin_pb2.WriteContext:

@@ -5,18 +5,21 @@ Decoding checks shape (enums set, form set); ranges are the validators' business
 
 from dspark.control.v1 import artifacts_pb2 as pb
 from dspark_control.codec.enums import (
+    kind_to_proto,
     mode_from_proto,
     mode_to_proto,
     search_from_proto,
     search_to_proto,
 )
 from dspark_control.core import (
+    Content,
     DeploymentIdentity,
     SchedulingPolicy,
     SpsAdditiveTable,
     SpsStepTable,
     SpsTable,
     StsTable,
+    kind_of,
 )
 
 
@@ -107,6 +110,17 @@ def sps_to_proto(table: SpsTable) -> pb.SpsTable:
         theta_seconds=table.theta_seconds,
     )
     return pb.SpsTable(additive=additive)
+
+
+def set_content(message: pb.Artifact, content: Content) -> None:
+    """Put `content` and its kind into `message`."""
+    message.kind = kind_to_proto(kind_of(content))
+    if isinstance(content, SchedulingPolicy):
+        message.policy.CopyFrom(policy_to_proto(content))
+    elif isinstance(content, StsTable):
+        message.sts.CopyFrom(sts_to_proto(content))
+    else:
+        message.sps.CopyFrom(sps_to_proto(content))
 
 
 def identity_from_proto(message: pb.DeploymentIdentity) -> DeploymentIdentity:

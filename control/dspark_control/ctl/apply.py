@@ -10,7 +10,6 @@ import typer
 from dspark_control.core import ArtifactKind
 from dspark_control.ctl.connection import connect
 from dspark_control.ctl.loading import (
-    Who,
     artifact_message,
     artifact_name,
     load_content,
@@ -64,55 +63,34 @@ def apply_policy(
         _print(top, apply(admin, who, message, bind))
 
 
-@sts_app.command("apply")
-def apply_sts(
-    context: typer.Context,
-    file: File,
-    name: Name = None,
-    measured_on: MeasuredOn = None,
-    measured_on_worker: MeasuredOnWorker = None,
-    bind: Bind = None,
-    author: Author = None,
-    reason: Reason = None,
-    expect: Expect = 0,
-) -> None:
-    """Validate an STS table and store it; --bind also points a binding at it."""
-    source = (file, name, measured_on, measured_on_worker)
-    who = who_writes(author, reason, expect)
-    _apply_table(top_level(context), ArtifactKind.STS, source, who, bind)
+def _add_apply_table(app: typer.Typer, kind: ArtifactKind, title: str) -> None:
+    """Give `app` the command that stores a table of `kind`."""
+    help_text = f"Validate an {title} and store it; --bind also points a binding at it."
+
+    @app.command("apply", help=help_text)
+    def apply_table(
+        context: typer.Context,
+        file: File,
+        name: Name = None,
+        measured_on: MeasuredOn = None,
+        measured_on_worker: MeasuredOnWorker = None,
+        bind: Bind = None,
+        author: Author = None,
+        reason: Reason = None,
+        expect: Expect = 0,
+    ) -> None:
+        who = who_writes(author, reason, expect)
+        top = top_level(context)
+        content = load_content(kind, file)
+        chosen = artifact_name(name, file)
+        with connect(top.connection) as admin:
+            identity = measured_identity(admin, measured_on, measured_on_worker)
+            message = artifact_message(chosen, content, identity)
+            _print(top, apply(admin, who, message, bind))
 
 
-@sps_app.command("apply")
-def apply_sps(
-    context: typer.Context,
-    file: File,
-    name: Name = None,
-    measured_on: MeasuredOn = None,
-    measured_on_worker: MeasuredOnWorker = None,
-    bind: Bind = None,
-    author: Author = None,
-    reason: Reason = None,
-    expect: Expect = 0,
-) -> None:
-    """Validate an SPS table and store it; --bind also points a binding at it."""
-    source = (file, name, measured_on, measured_on_worker)
-    who = who_writes(author, reason, expect)
-    _apply_table(top_level(context), ArtifactKind.SPS, source, who, bind)
-
-
-Source = tuple[Path, str | None, Path | None, str | None]
-
-
-def _apply_table(
-    top: TopLevel, kind: ArtifactKind, source: Source, who: Who, bind: str | None
-) -> None:
-    file, name, measured_on, measured_on_worker = source
-    content = load_content(kind, file)
-    chosen = artifact_name(name, file)
-    with connect(top.connection) as admin:
-        identity = measured_identity(admin, measured_on, measured_on_worker)
-        message = artifact_message(chosen, content, identity)
-        _print(top, apply(admin, who, message, bind))
+_add_apply_table(sts_app, ArtifactKind.STS, "STS table")
+_add_apply_table(sps_app, ArtifactKind.SPS, "SPS table")
 
 
 def _print(top: TopLevel, applied: Applied) -> None:

@@ -4,22 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dspark.control.v1 import admin_pb2, artifacts_pb2
-from dspark_control.codec import (
-    identity_from_proto,
-    identity_to_proto,
-    kind_to_proto,
-    policy_to_proto,
-    sps_to_proto,
-    sts_to_proto,
-)
-from dspark_control.core import (
-    ArtifactKind,
-    Content,
-    DeploymentIdentity,
-    SchedulingPolicy,
-    StsTable,
-    kind_of,
-)
+from dspark_control.codec import identity_from_proto, identity_to_proto, set_content
+from dspark_control.core import ArtifactKind, Content, DeploymentIdentity
 from dspark_control.core.names import name_fault
 from dspark_control.ctl.connection import Admin
 from dspark_control.ctl.errors import CtlError
@@ -81,15 +67,9 @@ def artifact_message(
     """The artifact to store."""
     message = artifacts_pb2.Artifact(
         name=name,
-        kind=kind_to_proto(kind_of(content)),
         measured_on=identity_to_proto(measured_on) if measured_on else None,
     )
-    if isinstance(content, SchedulingPolicy):
-        message.policy.CopyFrom(policy_to_proto(content))
-    elif isinstance(content, StsTable):
-        message.sts.CopyFrom(sts_to_proto(content))
-    else:
-        message.sps.CopyFrom(sps_to_proto(content))
+    set_content(message, content)
     return message
 
 

@@ -5,15 +5,8 @@ import time
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from dspark.control.v1 import admin_pb2, artifacts_pb2, worker_pb2
-from dspark_control.codec import (
-    capabilities_to_proto,
-    identity_to_proto,
-    kind_to_proto,
-    policy_to_proto,
-    sps_to_proto,
-    sts_to_proto,
-)
-from dspark_control.core import Binding, SchedulingPolicy, StsTable
+from dspark_control.codec import capabilities_to_proto, identity_to_proto, set_content
+from dspark_control.core import Binding
 from dspark_control.service.session import WorkerState
 from dspark_control.store import Entry, StoredArtifact
 
@@ -35,19 +28,12 @@ def artifact_message(artifact: StoredArtifact) -> artifacts_pb2.Artifact:
     """The message of a stored artifact."""
     message = artifacts_pb2.Artifact(
         digest=artifact.digest,
-        kind=kind_to_proto(artifact.kind),
         name=artifact.name,
         measured_on=identity_to_proto(artifact.measured_on) if artifact.measured_on else None,
         revision=artifact.revision,
         created_at=timestamp(artifact.created_at_us),
     )
-    content = artifact.content
-    if isinstance(content, SchedulingPolicy):
-        message.policy.CopyFrom(policy_to_proto(content))
-    elif isinstance(content, StsTable):
-        message.sts.CopyFrom(sts_to_proto(content))
-    else:
-        message.sps.CopyFrom(sps_to_proto(content))
+    set_content(message, artifact.content)
     return message
 
 

@@ -22,18 +22,12 @@ from dspark_control.client import open_channel
 from dspark_control.codec import (
     capabilities_to_proto,
     identity_to_proto,
-    kind_to_proto,
-    policy_to_proto,
-    sps_to_proto,
-    sts_to_proto,
+    set_content,
 )
 from dspark_control.core import (
     Capabilities,
     Content,
     DeploymentIdentity,
-    SchedulingPolicy,
-    StsTable,
-    kind_of,
 )
 from dspark_control.service.server import ControlServer
 from dspark_control.service.settings import ServiceSettings
@@ -83,13 +77,8 @@ def context(expect: int = 0) -> admin_pb2.WriteContext:
 def put_request(
     name: str, content: Content, identity: DeploymentIdentity | None = None
 ) -> admin_pb2.PutArtifactRequest:
-    artifact = artifacts_pb2.Artifact(name=name, kind=kind_to_proto(kind_of(content)))
-    if isinstance(content, SchedulingPolicy):
-        artifact.policy.CopyFrom(policy_to_proto(content))
-    elif isinstance(content, StsTable):
-        artifact.sts.CopyFrom(sts_to_proto(content))
-    else:
-        artifact.sps.CopyFrom(sps_to_proto(content))
+    artifact = artifacts_pb2.Artifact(name=name)
+    set_content(artifact, content)
     if identity is not None:
         artifact.measured_on.CopyFrom(identity_to_proto(identity))
     return admin_pb2.PutArtifactRequest(context=context(), artifact=artifact)

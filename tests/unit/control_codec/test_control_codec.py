@@ -10,6 +10,7 @@ from dspark_control.codec import (
     policy_to_proto,
     reject_reason_to_proto,
     rejection_to_proto,
+    set_content,
     snapshot_from_proto,
     snapshot_to_proto,
     sps_from_proto,
@@ -19,11 +20,14 @@ from dspark_control.core import (
     ArtifactKind,
     BudgetMode,
     BudgetSearch,
+    Content,
     Rejection,
     RejectReason,
     SchedulingPolicy,
     Snapshot,
     SpsStepTable,
+    StsTable,
+    kind_of,
 )
 
 UNKNOWN = b"\xa2\x3f\x03abc"  # field 1012, three bytes
@@ -63,6 +67,21 @@ def test_a_snapshot_needs_a_policy_and_a_table_its_form() -> None:
         snapshot_from_proto(worker_pb2.Snapshot(revision=1))
     with pytest.raises(ValueError, match=r"sps\.form is not set"):
         sps_from_proto(artifacts_pb2.SpsTable())
+
+
+@pytest.mark.parametrize(
+    ("content", "held"),
+    [
+        (VERIFY_ALL, "policy"),
+        (StsTable((1.5,)), "sts"),
+        (SpsStepTable((1,), (1.0,), 1), "sps"),
+    ],
+)
+def test_the_kind_of_an_artifact_is_that_of_its_content(content: Content, held: str) -> None:
+    message = artifacts_pb2.Artifact()
+    set_content(message, content)
+    assert message.WhichOneof("content") == held
+    assert kind_from_proto(message.kind) is kind_of(content)
 
 
 def test_absent_tables_stay_absent() -> None:
