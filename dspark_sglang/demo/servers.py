@@ -83,8 +83,6 @@ def engine_environ(options: EngineOptions, folder: Path) -> dict[str, str]:
     """The environment variables of one server."""
     settings = {
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "2"),
-        # Spinning barriers of OpenMP come to a crawl as soon as another process wants a core.
-        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"),
         "SGLANG_RAGGED_VERIFY_MODE": options.mode,
         "DSPARK_STATE_DIR": str(folder / f"state-{options.name}"),
     }

@@ -3,6 +3,10 @@
 SGLang reads `SGLANG_CPU_OMP_THREADS_BIND` ("0-3|4-7", one entry a tensor-parallel rank), but
 binds through a kernel that only its own CPU engine has. Unbound ranks all take every core,
 and their OpenMP barriers then wait for threads that have no core to run on.
+
+Where the variable is not set nothing is bound, and `OMP_NUM_THREADS` counts: SGLang would take
+the cores of a NUMA node, also those that a container may not use. How threads wait is settled
+in `startup.wait_passively`.
 """
 
 import os

@@ -52,6 +52,10 @@ def test_environment_of_upstreams_worker(tmp_path: Path) -> None:
     assert "DSPARK_CONTROL_ENDPOINT" not in environ
 
 
+def test_how_threads_wait_is_left_to_the_platform(tmp_path: Path) -> None:
+    assert "OMP_WAIT_POLICY" not in engine_environ(EngineOptions("a", MODELS), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("url", "endpoint"),
     [("", ""), ("http://collector:4317/", "collector:4317"), ("collector:4317", "collector:4317")],
