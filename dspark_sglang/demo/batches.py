@@ -29,17 +29,26 @@ class Batch(NamedTuple):
         return sum(len(each.answer.token_ids) for each in self.answers) / self.seconds
 
 
-def answer_traced(url: str, text: str, max_tokens: int) -> Traced:
+def answer_traced(url: str, text: str, max_tokens: int, *, ignore_eos: bool = False) -> Traced:
     """One request under a trace id of its own."""
     trace_id = new_trace_id()
-    return Traced(generate(url, text, max_tokens, traceparent=traceparent(trace_id)), trace_id)
+    answer = generate(
+        url, text, max_tokens, traceparent=traceparent(trace_id), ignore_eos=ignore_eos
+    )
+    return Traced(answer, trace_id)
 
 
-def answer_batch(url: str, texts: Sequence[str], max_tokens: int) -> Batch:
+def answer_batch(
+    url: str, texts: Sequence[str], max_tokens: int, *, ignore_eos: bool = False
+) -> Batch:
     """All texts at once."""
+
+    def answer(text: str) -> Traced:
+        return answer_traced(url, text, max_tokens, ignore_eos=ignore_eos)
+
     started = time.perf_counter()
     with ThreadPoolExecutor(len(texts)) as pool:
-        answers = list(pool.map(lambda text: answer_traced(url, text, max_tokens), texts))
+        answers = list(pool.map(answer, texts))
     return Batch(answers, time.perf_counter() - started)
 
 
@@ -48,6 +57,8 @@ def take_turns(
     rounds: Sequence[Sequence[str]],
     max_tokens: int,
     say: Callable[[str], None],
+    *,
+    ignore_eos: bool = False,
 ) -> dict[str, list[Batch]]:
     """Every round of texts on every server, one server at a time, each in turn the first.
 
@@ -57,7 +68,8 @@ def take_turns(
     for number, texts in enumerate(rounds):
         order = list(urls)[:: -1 if number % 2 else 1]
         for name in order:
-            done[name].append(answer_batch(urls[name], texts, max_tokens))
+            batch = answer_batch(urls[name], texts, max_tokens, ignore_eos=ignore_eos)
+            done[name].append(batch)
         speeds = (f"{name} {done[name][-1].tokens_per_second:.1f}" for name in urls)
         say(f"round {number + 1}: {', '.join(speeds)} tokens/s")
     return done

@@ -32,6 +32,7 @@ class Answer:
     """Tokens sent to the target a step, the anchor included; 0 without speculation."""
     top_logprobs: tuple[Any, ...] = ()
     """For each token the best candidates as [logprob, token id, text], when asked for."""
+    prompt_tokens: int = 0
 
 
 class Chat:
@@ -56,14 +57,21 @@ def is_healthy(url: str) -> bool:
         return False
 
 
-def generate(
-    url: str, text: str, max_tokens: int, *, top_logprobs: int = 0, traceparent: str = ""
+def generate(  # noqa: PLR0913  (each is an option of the request)
+    url: str,
+    text: str,
+    max_tokens: int,
+    *,
+    top_logprobs: int = 0,
+    traceparent: str = "",
+    ignore_eos: bool = False,
 ) -> Answer:
-    """One greedy completion. Raises OSError when the server fails the request."""
-    body: dict[str, Any] = {
-        "text": text,
-        "sampling_params": {"max_new_tokens": max_tokens, "temperature": 0.0},
-    }
+    """One greedy completion. Raises OSError when the server fails the request.
+
+    With `ignore_eos` it has exactly `max_tokens` tokens.
+    """
+    sampling = {"max_new_tokens": max_tokens, "temperature": 0.0, "ignore_eos": ignore_eos}
+    body: dict[str, Any] = {"text": text, "sampling_params": sampling}
     if top_logprobs:
         body |= {"return_logprob": True, "top_logprobs_num": top_logprobs}
     headers = {"traceparent": traceparent} if traceparent else {}
@@ -97,8 +105,16 @@ def parse_answer(reply: dict[str, Any], seconds: float) -> Answer:
         rounds=rounds,
         accept_length=1 + meta.get("spec_num_correct_drafts", 0) / rounds if rounds else 0.0,
         verified_per_step=float(meta.get("spec_cap_length", whole_block)),
+        prompt_tokens=int(meta.get("prompt_tokens", 0)),
         top_logprobs=tuple(meta.get("output_top_logprobs") or ()),
     )
+
+
+def server_info(url: str) -> dict[str, Any]:
+    """The settled arguments of a server and the state of its scheduler."""
+    with urllib.request.urlopen(f"{url}/server_info", timeout=30) as response:
+        info: dict[str, Any] = json.load(response)
+    return info
 
 
 def _post(url: str, body: dict[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:

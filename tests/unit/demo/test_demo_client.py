@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from dspark_sglang.demo.client import parse_answer
+import pytest
+
+from dspark_sglang.demo import client
+from dspark_sglang.demo.client import generate, parse_answer
 
 
 def reply(**meta: Any) -> dict[str, Any]:
@@ -14,6 +17,22 @@ def test_a_plain_answer() -> None:
     assert answer.token_ids == (5, 6, 7)
     assert (answer.finish_reason, answer.seconds) == ("stop", 2.0)
     assert (answer.rounds, answer.accept_length, answer.verified_per_step) == (0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("ignore_eos", [False, True])
+def test_what_a_request_asks_for(monkeypatch: pytest.MonkeyPatch, ignore_eos: bool) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+        sent.append(body)
+        return reply(prompt_tokens=4)
+
+    monkeypatch.setattr(client, "_post", post)
+    assert generate("http://h", "text", 3, ignore_eos=ignore_eos).prompt_tokens == 4
+    (body,) = sent
+    assert body["text"] == "text"
+    assert body["sampling_params"]["max_new_tokens"] == 3
+    assert body["sampling_params"]["ignore_eos"] is ignore_eos
 
 
 def test_a_speculative_answer() -> None:
