@@ -44,8 +44,11 @@ class Draft(nn.Module):
         ids = torch.full((len(anchors), rows), self.config.mask_token_id, device=anchors.device)
         ids[:, 0] = anchors
         positions = start[:, None] + torch.arange(rows, device=start.device)
-        hidden = self.backbone(embed(ids), positions, context)
-        return cast(Tensor, hidden[:, rows - self.config.gamma :])
+        return self.predicting(self.backbone(embed(ids), positions, context))
+
+    def predicting(self, hidden: Tensor) -> Tensor:
+        """h_1..h_gamma `[B, gamma, H]` among the block's rows `hidden` `[B, R, H]`."""
+        return hidden[:, self.config.num_block_rows - self.config.gamma :]
 
     def confidence_logits(self, hidden: Tensor, anchors: Tensor, tokens: Tensor) -> Tensor | None:
         """Logits of c_1..c_gamma (7), `[B, gamma]`, for drafted `tokens` `[B, gamma]`.

@@ -5,7 +5,7 @@ projected hidden states (3) and not from the layer below, and the block attends 
 both directions. Weight names are those of the public checkpoints.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,10 @@ from dspark_sglang.reference.config import DraftConfig
 
 
 class KeyValue(NamedTuple):
-    """Keys (normed, rotated) and values of some positions, each `[B, kv_heads, S, head_dim]`."""
+    """Keys (normed, rotated) and values of some positions, each `[B or 1, kv_heads, S, head_dim]`.
+
+    A batch of one is shared by all sequences.
+    """
 
     keys: Tensor
     values: Tensor
@@ -24,6 +27,32 @@ class KeyValue(NamedTuple):
         """Both, along the positions."""
         keys = torch.cat([self.keys, other.keys], dim=2)
         return KeyValue(keys, torch.cat([self.values, other.values], dim=2))
+
+
+def attended(queries: Tensor, context: KeyValue, block: KeyValue, mask: Tensor | None) -> Tensor:
+    """Softmax attention `[B, kv_heads, Q, head_dim]` over two runs of positions at once.
+
+    The queries `[B, kv_heads, Q, head_dim]` of all heads that share a key head stand in its Q.
+    The context is not joined with the block, so that many blocks can share it uncopied.
+    """
+    scores = torch.cat([_scores(queries, context.keys), _scores(queries, block.keys)], dim=-1)
+    scores = scores * queries.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(dim=-1).to(queries.dtype)
+    length = context.keys.shape[2]
+    seen, own = weights[..., :length], weights[..., length:]
+    if len(context.values) == 1:
+        out = own @ block.values + torch.einsum("bkqs,ksd->bkqd", seen, context.values[0])
+    else:
+        out = own @ block.values + seen @ context.values
+    return cast(Tensor, out)
+
+
+def _scores(queries: Tensor, keys: Tensor) -> Tensor:
+    if len(keys) == 1:
+        return torch.einsum("bkqd,ksd->bkqs", queries, keys[0])
+    return queries @ keys.transpose(-1, -2)
 
 
 def rotated(x: Tensor, positions: Tensor, theta: float) -> Tensor:
@@ -65,10 +94,13 @@ class Attention(nn.Module):
         `mask` `[B or 1, 1, Q, S + Q]` is true where a row may look; None lets it look everywhere.
         """
         queries = rotated(self.q_norm(self._heads(self.q_proj(x))), positions, self.rope_theta)
-        keys, values = context.followed_by(self.keys_values(x, positions))
-        out = F.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, enable_gqa=True, scale=self.head_dim**-0.5
-        )
+        block = self.keys_values(x, positions)
+        batch, heads, rows, width = queries.shape
+        groups = heads // block.keys.shape[1]
+        folded = queries.reshape(batch, -1, groups * rows, width)
+        if mask is not None:
+            mask = mask.repeat(1, 1, groups, 1)
+        out = attended(folded, context, block, mask).reshape(batch, heads, rows, width)
         return self.o_proj(out.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def _heads(self, x: Tensor) -> Tensor:
