@@ -33,9 +33,15 @@ def register_hooks() -> None:
 
 def argument_hooks() -> tuple[CpuHook, ...]:
     """Hooks on the resolution of server arguments, in any process."""
-    from dspark_sglang.platforms.cpu import startup
+    from dspark_sglang.platforms.cpu import bundled, startup
 
     return (
+        CpuHook(
+            "sglang.srt.arg_groups.model_path_hook.handle_model_source_paths",
+            "before",
+            bundled.refuse_bundled_draft,
+            "nothing else stops a DeepSeek-V4 checkpoint before its weights are loaded",
+        ),
         CpuHook(
             "sglang.srt.arg_groups.platform_hook.handle_cpu_backends",
             "before",

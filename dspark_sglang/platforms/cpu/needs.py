@@ -11,6 +11,7 @@ _VERIFY = "sglang.srt.speculative.dflash_info.DFlashVerifyInput"
 _LAYER = "sglang.srt.layers.radix_attention"
 _OVERRIDES = "sglang.srt.arg_groups.overrides"
 _OPS = "sglang.kernels.ops"
+_ARGS = "sglang.srt.server_args.ServerArgs"
 _HOOKS = "sglang.srt.plugins.hook_registry"
 _FORWARD = ("q", "k", "v", "layer", "forward_batch", "save_kv_cache", "kwargs")
 
@@ -132,6 +133,11 @@ POOL_NEEDS = (
 """The KV pool."""
 
 HOOK_NEEDS = (
+    *_overrides(
+        "sglang.srt.arg_groups.model_path_hook", handle_model_source_paths=("server_args",)
+    ),
+    *_fields(_ARGS, "model_path", "revision"),
+    *_fields(_ARGS, "speculative_draft_model_path", "speculative_draft_model_revision"),
     *_overrides("sglang.srt.arg_groups.platform_hook", handle_cpu_backends=("server_args",)),
     *_overrides("sglang.srt.arg_groups.speculative_hook", _handle_dspark=("server_args",)),
     *_overrides(
