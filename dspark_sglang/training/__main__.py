@@ -1,0 +1,27 @@
+"""`python -m dspark_sglang.training --config FILE [--stage STAGE ...]`"""
+
+import argparse
+from pathlib import Path
+
+from dspark_sglang.training.config import read_config
+from dspark_sglang.training.progress import Progress
+from dspark_sglang.training.run import Run
+
+STAGES = ("generate", "cache", "fit", "evaluate")
+
+
+def main() -> None:
+    """Runs the named stages in their order, all of them by default."""
+    parser = argparse.ArgumentParser(prog="python -m dspark_sglang.training", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--stage", choices=STAGES, nargs="*", default=STAGES)
+    given = parser.parse_args()
+    run = Run(read_config(given.config), Progress(lambda text: print(text, flush=True)))
+    for stage in STAGES:
+        if stage in given.stage:
+            run.progress.say(f"stage {stage}")
+            getattr(run, stage)()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Builds drafts for training and reads them back: the one place that tells architectures apart."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from dspark_sglang.reference import read_draft
+from dspark_sglang.training.answers import Answer
+from dspark_sglang.training.config import DraftSettings, EagleSettings, TrainingConfig
+from dspark_sglang.training.eagle.checkpoint import read_eagle
+from dspark_sglang.training.eagle.config import eagle_config
+from dspark_sglang.training.eagle.initial import start_eagle_from_draft, start_eagle_from_target
+from dspark_sglang.training.eagle.trainee import EagleTrainee
+from dspark_sglang.training.initial import initialise, start_from_draft, start_from_target
+from dspark_sglang.training.learner import Frozen, Learner
+from dspark_sglang.training.target import draft_config
+from dspark_sglang.training.trainee import Trainee
+from dspark_sglang.training.vocabulary import SubVocabulary, frequent_tokens
+
+
+class Maker(Protocol):
+    """Makes drafts of one architecture."""
+
+    @property
+    def target_layer_ids(self) -> tuple[int, ...]:
+        """Layers of the target that the draft reads."""
+
+    def started(self, answers: Sequence[Answer]) -> Learner:
+        """The draft as it starts, over the vocabulary of the answers."""
+
+    def kept(self, folder: Path) -> Learner:
+        """The draft that was written to `folder`, as it is served."""
+
+
+def maker(model: Any, config: TrainingConfig) -> Maker:
+    """The maker of the architecture that `config` names."""
+    if isinstance(config.draft, EagleSettings):
+        return EagleMaker(model, config, config.draft)
+    return BlockMaker(model, config, config.draft)
+
+
+class BlockMaker:
+    """Makes DSpark and DFlash drafts."""
+
+    def __init__(self, model: Any, config: TrainingConfig, settings: DraftSettings) -> None:
+        self.model, self.config, self.settings = model, config, settings
+        self.full = draft_config(model.config.get_text_config(), settings)
+
+    @property
+    def target_layer_ids(self) -> tuple[int, ...]:
+        """As in `Maker`."""
+        return self.full.target_layer_ids
+
+    def started(self, answers: Sequence[Answer]) -> Trainee:
+        """As in `Maker`."""
+        fit = self.config.fit
+        trainee = self._over(frequent_tokens(answers, self.full.vocab_size, fit.vocabulary))
+        initialise(trainee.draft, fit.seed)
+        if self.settings.from_target_layers:
+            some = answers[0].prompt_ids + answers[0].answer_ids
+            start_from_target(trainee.draft, self.model, some)
+        if self.settings.from_draft:
+            older = read_draft(self.settings.from_draft, torch.float32)
+            start_from_draft(trainee.draft, trainee.vocabulary.narrowed(older))
+        return trainee
+
+    def kept(self, folder: Path) -> Trainee:
+        """As in `Maker`: over the whole vocabulary."""
+        trainee = self._over(frequent_tokens((), self.full.vocab_size, None))
+        older = read_draft(folder, torch.float32)
+        trainee.draft.load_state_dict(trainee.vocabulary.narrowed(older).state_dict())
+        return trainee
+
+    def _over(self, vocabulary: SubVocabulary) -> Trainee:
+        return Trainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))
+
+
+class EagleMaker:
+    """Makes Eagle3 drafts."""
+
+    def __init__(self, model: Any, config: TrainingConfig, settings: EagleSettings) -> None:
+        self.model, self.config, self.settings = model, config, settings
+        self.full = eagle_config(model.config.get_text_config(), settings)
+
+    @property
+    def target_layer_ids(self) -> tuple[int, ...]:
+        """As in `Maker`."""
+        return self.full.target_layer_ids
+
+    def started(self, answers: Sequence[Answer]) -> EagleTrainee:
+        """As in `Maker`."""
+        fit = self.config.fit
+        trainee = self._over(frequent_tokens(answers, self.full.vocab_size, fit.vocabulary))
+        initialise(trainee.draft, fit.seed)
+        if self.settings.from_target_layers:
+            start_eagle_from_target(trainee.draft, self.model)
+        if self.settings.from_draft:
+            start_eagle_from_draft(trainee.draft, read_eagle(self.settings.from_draft).draft)
+        return trainee
+
+    def kept(self, folder: Path) -> EagleTrainee:
+        """As in `Maker`: over the vocabulary of its tables."""
+        stored = read_eagle(folder)
+        trainee = self._over(stored.vocabulary)
+        trainee.draft.load_state_dict(stored.draft.state_dict())
+        return trainee
+
+    def _over(self, vocabulary: SubVocabulary) -> EagleTrainee:
+        return EagleTrainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))
+
+
+def frozen(model: Any, vocabulary: SubVocabulary, config: TrainingConfig) -> Frozen:
+    """Embedding and LM head of a target, in the precision of the run."""
+    dtype = torch.float32 if config.fit.precision == "no" else model.dtype
+    embedding = model.get_input_embeddings().weight.detach().to(dtype)
+    lm_head = model.get_output_embeddings().weight.detach().to(dtype)
+    return Frozen(embedding, vocabulary.lm_head(lm_head))

@@ -1,0 +1,140 @@
+"""A run's stages and the files that they leave.
+
+In the data folder, which drafts of one target may share, `answers.jsonl` and `states/`; in the
+output folder `fit/checkpoint`, `tensorboard/` and `fit/best`: the draft in the public format with
+`card.json`. Each stage begins where it was stopped.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from functools import cached_property
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from dspark_control.files import dump_sts
+from dspark_sglang.reference.hf_target import HFTarget
+from dspark_sglang.training.answers import Answer, Answerer, generate_answers, read_answers
+from dspark_sglang.training.card import run_card
+from dspark_sglang.training.config import TrainingConfig
+from dspark_sglang.training.evaluation import evaluated, figures
+from dspark_sglang.training.fit import Fit, Material
+from dspark_sglang.training.makers import Maker, maker
+from dspark_sglang.training.progress import Progress, Scalars
+from dspark_sglang.training.prompts import read_prompts
+from dspark_sglang.training.sampler import FOLDED
+from dspark_sglang.training.states import Sample, StateCache, cache_states
+
+
+class Run:
+    """One training run, by its config."""
+
+    def __init__(self, config: TrainingConfig, progress: Progress) -> None:
+        self.config, self.progress = config, progress
+        self.output = config.output
+        self.data = config.data or config.output
+
+    @cached_property
+    def model(self) -> Any:
+        """The target; bfloat16 on what is there to run it."""
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return (
+            AutoModelForCausalLM.from_pretrained(
+                self.config.target, dtype=self.config.dtype, attn_implementation=FOLDED
+            )
+            .to(device)
+            .eval()
+        )
+
+    @cached_property
+    def maker(self) -> Maker:
+        """What builds the draft."""
+        return maker(self.model, self.config)
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """What the target said; as many as there are by now."""
+        return read_answers(self.data / "answers.jsonl")
+
+    @cached_property
+    def states(self) -> StateCache:
+        """The hidden states' shards."""
+        return StateCache(self.data / "states", self.maker.target_layer_ids)
+
+    def generate(self) -> None:
+        """Stage `generate`."""
+        tokenizer = AutoTokenizer.from_pretrained(self.config.target)
+        prompts = read_prompts(self.config.prompts)
+        path = self.data / "answers.jsonl"
+        answerer = Answerer(self.model, tokenizer, self.config.answers)
+        generate_answers(answerer, prompts, path, self.progress)
+
+    def cache(self) -> None:
+        """Stage `cache`."""
+        target = HFTarget(self.model)
+        if reason := target.why_hidden(self.maker.target_layer_ids):
+            raise ValueError(reason)
+        cache_states(target, self.answers, self.states, self.config.cache, self.progress)
+
+    def fit(self) -> None:
+        """Stage `fit`."""
+        fit = self.new_fit()
+        held_out = sum(map(len, fit.material.held_out.values()))
+        self.progress.say(
+            f"fit: {len(fit.material.train)} answers to train on, {held_out} held out"
+        )
+        if fit.resume():
+            self.progress.say(f"fit: goes on after step {fit.course.step}")
+        with closing(Scalars(self.output / "tensorboard", self.progress)) as log:
+            fit.run(log)
+
+    def new_fit(self) -> Fit:
+        """The fit from its beginning."""
+        train, held_out = self.split()
+        material = Material(self.sample, train, held_out)
+        learner = self.maker.started(self.answers)
+        return Fit(learner, material, self.config.fit, self.output / "fit")
+
+    def evaluate(self) -> None:
+        """Stage `evaluate`: figures, STS table and run card of the best draft."""
+        folder = self.output / "fit" / "best"
+        by_domain, sts = evaluated(self.maker.kept(folder), self.sample, self.split()[1])
+        for name, each in by_domain.items():
+            self.progress.say(f"{name}: accept length {each.accept_length:.3f}")
+        if sts:
+            (folder / "sts.json").write_bytes(dump_sts(sts))
+        data = [self.data / "answers.jsonl", *self.config.prompts]
+        course = json.loads((self.output / "fit" / "checkpoint" / "course.json").read_text())
+        card = run_card(self.config, data, figures(by_domain), course)
+        (folder / "card.json").write_text(card)
+
+    def sample(self, index: int) -> Sample:
+        """The sample of an answer."""
+        return self.states.read(index, self.answers[index])
+
+    def split(self) -> tuple[list[int], Mapping[str, list[int]]]:
+        """Indices to train on, and held-out greedy ones by domain; no prompt is in both."""
+        cached = [index for index in range(len(self.answers)) if index in self.states]
+        domains = sorted({self.answers[index].domain for index in cached})
+        each = max(self.config.fit.held_out // len(domains), 1)
+        held_out = {domain: self._held_out(cached, domain, each) for domain in domains}
+        prompts = {self.answers[i].prompt for part in held_out.values() for i in part}
+        return [
+            i for i in cached if self._is_useful(i) and self.answers[i].prompt not in prompts
+        ], held_out
+
+    def _held_out(self, cached: list[int], domain: str, count: int) -> list[int]:
+        greedy = [
+            index
+            for index in cached
+            if self.answers[index].domain == domain
+            and self.answers[index].temperature == 0
+            and len(self.answers[index].answer_ids) > 2 * self.config.draft.gamma
+        ]
+        step = max(len(greedy) // count, 1)
+        return greedy[::step][:count]
+
+    def _is_useful(self, index: int) -> bool:
+        return len(self.answers[index].answer_ids) > 1
