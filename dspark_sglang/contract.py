@@ -132,6 +132,8 @@ STARTUP_NEEDS: tuple[Need, ...] = (
     Need(f"{_OVERRIDES}.declare_resolution", "call", ("server_args", "source")),
     Need(f"{_OVERRIDES}.attention_backends_of", "call", ("cfg",)),
     Need(f"{_OVERRIDES}.use_mla_backend", "call", ("server_args",)),
+    Need("sglang.srt.models.registry.ModelRegistry.is_arch_supported", "call", ("architecture",)),
+    *_fields("sglang.srt.models.dspark", "EntryClass"),
     *_fields("sglang.srt.environ.Envs", "SGLANG_RAGGED_VERIFY_MODE"),
     *_fields(_ARGS, "speculative_algorithm", "speculative_draft_model_path", "model_path"),
     *_fields(_ARGS, "speculative_draft_attention_backend", "speculative_attention_mode"),

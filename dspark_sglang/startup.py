@@ -22,6 +22,7 @@ from sglang.srt.speculative.dspark_components.dspark_config import (
 from sglang.srt.utils import is_cuda
 from sglang.srt.utils.hf_transformers_utils import get_config
 
+from dspark_sglang.draft_architecture import refuse_unknown_draft
 from dspark_sglang.settings import load_settings
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ def resolve(original: Callable[[Any], None], server_args: Any) -> None:
     if not _is_dspark(server_args):
         return original(server_args)
     load_settings()
+    refuse_unknown_draft(server_args)
     is_our_choice = _prefer_compact(server_args)
     _prefer_flashinfer_draft(server_args)
     original(server_args)

@@ -4,17 +4,14 @@ DeepSeek-V4 is published so, with `dspark_*` keys in the target's `config.json`.
 check a server would fail on a missing kernel, minutes into loading hundreds of gigabytes.
 """
 
-import logging
 from typing import Any
 
-from transformers import PretrainedConfig
-
-logger = logging.getLogger(__name__)
+from dspark_sglang.config_json import ConfigJson, architectures, read_config_json
 
 PREFIX = "dspark_"
 """Of the keys that describe a bundled draft."""
 
-ARCHITECTURES = "DeepseekV4"
+FAMILY = "DeepseekV4"
 """How the names of the architectures begin that bundle one."""
 
 
@@ -25,18 +22,16 @@ def refuse_bundled_draft(server_args: Any) -> None:
         (server_args.speculative_draft_model_path, server_args.speculative_draft_model_revision),
     )
     for path, revision in named:
-        config = _config(path, revision) if path else {}
-        if keys := bundled_keys(config):
+        if path and (keys := bundled_keys(read_config_json(path, revision))):
             raise ValueError(fault(path, keys))
 
 
-def bundled_keys(config: dict[str, Any]) -> list[str]:
+def bundled_keys(config: ConfigJson) -> list[str]:
     """The keys in a decoded `config.json` that say that it bundles a draft, sorted.
 
     Empty for other architectures: a draft by itself may carry the same keys.
     """
-    names = config.get("architectures") or ()
-    if not any(str(name).startswith(ARCHITECTURES) for name in names):
+    if not any(name.startswith(FAMILY) for name in architectures(config)):
         return []
     text = config.get("text_config") or {}
     return sorted(key for key in {**config, **text} if key.startswith(PREFIX))
@@ -47,18 +42,8 @@ def fault(path: str, keys: list[str]) -> str:
     return (
         f"{path} is a DeepSeek-V4 checkpoint that bundles its DSPARK draft (its config.json has "
         f"{', '.join(keys)}). It cannot be served on a CPU: SGLang has DeepSeek-V4's compressed "
-        f"attention and its FP8/FP4 experts as kernels of accelerators only. Serve it "
-        f"on a GPU host, where --speculative-algorithm DSPARK finds the draft without "
+        f"attention and its FP8/FP4 experts as kernels of accelerators only. Serve it on a GPU "
+        f"host, where --speculative-algorithm DSPARK finds the draft without "
         f"--speculative-draft-model-path; or serve a Qwen3, Llama or Gemma 4 target here, with a "
         f"draft of its own."
     )
-
-
-def _config(path: str, revision: str | None) -> dict[str, Any]:
-    """The decoded `config.json`, empty when there is none: SGLang will say so itself."""
-    try:
-        found, _ = PretrainedConfig.get_config_dict(path, revision=revision)
-    except Exception as error:
-        logger.debug("No config of %s was read: %s", path, error)
-        return {}
-    return dict(found)
