@@ -66,6 +66,7 @@ def argument_hooks() -> tuple[CpuHook, ...]:
 def worker_hooks() -> tuple[CpuHook, ...]:
     """Hooks on what a scheduler process computes."""
     from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
+    from dspark_kernels.softcap import softcap_
     from dspark_kernels.table_qk_norm_rope import table_qk_norm_rope_
     from dspark_sglang.platforms.cpu import replacements, threads
 
@@ -95,10 +96,22 @@ def worker_hooks() -> tuple[CpuHook, ...]:
             "a Triton launch: query and key norm of a bfloat16 draft",
         ),
         CpuHook(
+            "sglang.kernels.ops.activation.softcap.softcap_inplace_logits",
+            "replace",
+            softcap_,
+            "a Triton launch: the soft-capped logits of Gemma",
+        ),
+        CpuHook(
             "sglang.srt.models.dspark.DSparkDraftMixin._fused_kv_write_bundle",
             "replace",
             replacements.no_fused_kv_write,
             "its Triton kernel writes through raw pointers; upstream has a torch path as well",
+        ),
+        CpuHook(
+            "sglang.srt.models.dspark.DSparkDraftMixin.attach_shared_modules",
+            "before",
+            replacements.complete_tied_head,
+            "Gemma 4 ties its head to an embedding without the fields that a draft reads",
         ),
         CpuHook(
             "torch.Tensor.record_stream",

@@ -189,7 +189,15 @@ HOOK_NEEDS = (
             "eps",
         ),
     ),
-    *_overrides("sglang.srt.models.dspark.DSparkDraftMixin", _fused_kv_write_bundle=("pool",)),
+    *_overrides(
+        f"{_OPS}.activation.softcap",
+        softcap_inplace_logits=("full_logits", "final_logit_softcapping"),
+    ),
+    *_overrides(
+        "sglang.srt.models.dspark.DSparkDraftMixin",
+        _fused_kv_write_bundle=("pool",),
+        attach_shared_modules=("embed_tokens", "lm_head"),
+    ),
     *_calls(
         f"{_OPS}.speculative.dspark.markov_sample.MarkovSampleStep",
         torch=("temperatures", "has_sampled_rows"),

@@ -60,3 +60,14 @@ def markov_sample_step(
     if arguments.get("has_sampled_rows") is None:
         arguments["has_sampled_rows"] = bool(arguments["temperatures"].any())
     return original(owner, **arguments)
+
+
+def complete_tied_head(draft_model: Any, *, embed_tokens: Any, lm_head: Any) -> None:
+    """Give a head that is a bare embedding what a draft reads of SGLang's own heads.
+
+    It is whole on every rank and not quantized.
+    """
+    is_bare = isinstance(lm_head, torch.nn.Embedding)
+    if is_bare and not hasattr(lm_head, "quant_method"):
+        lm_head.quant_method = None
+        lm_head.org_vocab_size = lm_head.num_embeddings

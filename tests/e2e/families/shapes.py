@@ -1,8 +1,8 @@
 """Public configs of the families, and the same configs shrunk to a size that a CPU answers with.
 
-`configs/*.json` hold what the public checkpoints say: Qwen3 4B, 8B and 14B, Llama 3.1 8B, the
-text model of Gemma 4 12B and DeepSeek-V4-Flash with its bundled draft (without its per-layer
-and quantization tables, which nothing here reads). Shrinking touches widths, depth, window and
+`configs/*.json` hold what the public checkpoints say: Qwen3 4B, 8B and 14B, Llama 3.1 8B,
+Gemma 4 12B and DeepSeek-V4-Flash with its bundled draft (that one without its per-layer and
+quantization tables, which nothing here reads). Shrinking touches widths, depth, window and
 vocabulary, and nothing that makes a family: its ratios of heads, head width against hidden
 width, tied embeddings, rope parameters, norms, layer pattern and soft caps stay.
 """
@@ -25,7 +25,7 @@ WINDOW = 8
 HEADS = ("num_attention_heads", "num_key_value_heads", "num_global_key_value_heads")
 HEAD_WIDTHS = ("head_dim", "global_head_dim")
 WIDTHS = ("hidden_size", "intermediate_size")
-TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
+VISION_WIDTHS = ("mm_embed_dim", "output_proj_dims")
 
 
 def public_config(name: str) -> Json:
@@ -35,47 +35,53 @@ def public_config(name: str) -> Json:
     return document
 
 
-def head_dim(config: Json) -> int:
+def text_config(config: Json) -> Json:
+    """The part about the language model, which is all of it for a model of text alone."""
+    nested: Json = config.get("text_config", config)
+    return nested
+
+
+def head_dim(text: Json) -> int:
     """Width of a head, which Llama's configs leave to the reader."""
-    return int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+    return int(text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"])
 
 
 def scaled(config: Json) -> Json:
     """The same architecture, thousands of times smaller."""
-    narrower = head_dim(config) // HEAD_DIM
-    fewer = max(1, math.gcd(*(config[key] for key in HEADS if key in config)) // 2)
-    small = dict(config)
-    _divide(small, HEADS, fewer)
-    _divide(small, HEAD_WIDTHS, narrower)
-    _divide(small, WIDTHS, narrower * fewer)
-    _shorten(small)
-    return small
+    text = text_config(config)
+    narrower = head_dim(text) // HEAD_DIM
+    fewer = max(1, math.gcd(*(text[key] for key in HEADS if key in text)) // 2)
+    small = _divided(text, HEADS, fewer)
+    small = _divided(small, HEAD_WIDTHS, narrower)
+    small = _shortened(_divided(small, WIDTHS, narrower * fewer))
+    if text is config:
+        return small
+    vision = _divided(config["vision_config"], VISION_WIDTHS, narrower * fewer)
+    return _within_vocabulary(config) | {"text_config": small, "vision_config": vision}
 
 
-def _divide(config: Json, keys: tuple[str, ...], divisor: int) -> None:
-    for key in keys:
-        if key in config:
-            config[key] //= divisor
+def _divided(config: Json, keys: tuple[str, ...], divisor: int) -> Json:
+    return config | {key: config[key] // divisor for key in keys if key in config}
 
 
-def _shorten(config: Json) -> None:
+def _shortened(text: Json) -> Json:
     """Fewer layers and tokens, and a shorter window."""
-    for key in ("num_hidden_layers", "max_window_layers"):
-        if key in config:
-            config[key] = LAYERS
-    for key in ("vocab_size", "vocab_size_per_layer_input"):
-        if key in config:
-            config[key] = VOCABULARY
-    if config.get("sliding_window"):
-        config["sliding_window"] = WINDOW
-    if "layer_types" in config:
-        config["layer_types"] = config["layer_types"][:LAYERS]
-    for key in TOKENS:
-        if key in config:
-            config[key] = _within_vocabulary(config[key])
+    lengths = {
+        "num_hidden_layers": LAYERS,
+        "max_window_layers": LAYERS,
+        "vocab_size": VOCABULARY,
+        "vocab_size_per_layer_input": VOCABULARY,
+        "sliding_window": text.get("sliding_window") and WINDOW,
+        "layer_types": text.get("layer_types", [])[:LAYERS],
+    }
+    return _within_vocabulary(text | {key: lengths[key] for key in lengths if key in text})
 
 
-def _within_vocabulary(token: int | list[int]) -> int | list[int]:
-    if isinstance(token, list):
-        return [token_id % VOCABULARY for token_id in token]
-    return token % VOCABULARY
+def _within_vocabulary(config: Json) -> Json:
+    """Every token that the config names, folded into the small vocabulary."""
+    named = {key: value for key, value in config.items() if "_token_i" in key and value is not None}
+    return config | {key: _folded(value) for key, value in named.items()}
+
+
+def _folded(token: int | list[int]) -> int | list[int]:
+    return [each % VOCABULARY for each in token] if isinstance(token, list) else token % VOCABULARY

@@ -17,11 +17,15 @@ from ..platform.client import post_all
 from ..platform.conftest import output_ids, serving
 from .checkpoints import GAMMA, PROMPTS, TOKENS, write_family
 
-pytestmark = pytest.mark.timeout(300)
-FLAGS = ("--skip-tokenizer-init", "--context-length", "256")
+pytestmark = pytest.mark.timeout(600)
+TEXT_ONLY = ("--json-model-override-args", '{"language_model_only": true}')
+FLAGS = ("--skip-tokenizer-init", "--context-length", "256", *TEXT_ONLY)
+"""Requests are token ids: nothing here has a tokenizer or an image processor."""
 TRIMMING = """{"sample_batch_tokens": [1, 20], "sample_steps_per_sec": [50.0, 5.0],
 "max_batch_tokens": 64}"""
 """Steps take ten times as long from 20 tokens on: four requests share 15 drafts at most."""
+
+FAMILIES = (("llama-3.1-8b", "static"), ("qwen3-4b", "compact"), ("gemma-4-12b", "compact"))
 
 
 def request(prompt: list[int]) -> dict[str, Any]:
@@ -43,21 +47,22 @@ def drafted_answers(models: Models, folder: Path, mode: str) -> list[Mapping[str
         return list(post_all(server.url, [*map(request, PROMPTS)]))
 
 
-def assert_drafts_were_verified(answers: list[Mapping[str, Any]]) -> None:
+def assert_drafts_were_verified(answers: list[Mapping[str, Any]], mode: str) -> None:
     for meta in (answer["meta_info"] for answer in answers):
         assert 0 < meta["spec_verify_ct"] < TOKENS
         assert 1 < meta["spec_accept_length"] <= GAMMA + 1
+        assert (meta.get("spec_cap_length", GAMMA + 1) < GAMMA + 1) is (mode == "compact")
     assert any(answer["meta_info"]["spec_accept_length"] < GAMMA for answer in answers)
 
 
-@pytest.mark.parametrize(("name", "mode"), [("llama-3.1-8b", "static"), ("qwen3-4b", "compact")])
+@pytest.mark.parametrize(("name", "mode"), FAMILIES)
 def test_drafting_changes_no_token(name: str, mode: str, tmp_path: Path) -> None:
     family = write_family(name, tmp_path)
     assert all(len(set(answer)) > 4 for answer in family.answers)
     assert plain_answers(family.models, tmp_path) == family.answers
     drafted = drafted_answers(family.models, tmp_path, mode)
     assert [output_ids(answer) for answer in drafted] == family.answers
-    assert_drafts_were_verified(drafted)
+    assert_drafts_were_verified(drafted, mode)
 
 
 @pytest.mark.parametrize(("name", "mode"), [("qwen3-8b", "static"), ("qwen3-14b", "compact")])
@@ -66,4 +71,4 @@ def test_larger_shapes_draft_as_transformers_answers(name: str, mode: str, tmp_p
     family = write_family(name, tmp_path)
     drafted = drafted_answers(family.models, tmp_path, mode)
     assert [output_ids(answer) for answer in drafted] == family.answers
-    assert_drafts_were_verified(drafted)
+    assert_drafts_were_verified(drafted, mode)
