@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help venv model proto stubs readme lint typecheck unit property kernel integration e2e test demo serve verify-lossless bench-overhead bench-attention clean
+.PHONY: help venv model proto stubs readme lint typecheck unit property kernel integration e2e test demo serve verify-lossless verify-parity bench-overhead bench-attention clean
 
 # The first Python that is new enough; name another with PYTHON=...
 IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
@@ -59,6 +59,9 @@ serve: venv  ## control service and SGLang server, up until Ctrl-C
 verify-lossless: venv  ## compare DSPARK's output with plain decoding (PROMPTS=file.jsonl)
 	@$(PY) -m dspark_sglang.demo.lossless $(if $(PROMPTS),--prompts $(PROMPTS))
 
+verify-parity: venv  ## compare drafts, confidences, accept lengths with the reference (PROMPTS=file.jsonl)
+	@$(PY) -m dspark_sglang.demo.parity $(if $(PROMPTS),--prompts $(PROMPTS))
+
 bench-overhead: venv  ## our worker against SGLang's own
 	@$(PY) -m dspark_sglang.demo.overhead
 
@@ -66,4 +69,4 @@ bench-attention: venv  ## our attention backend for CPUs against SGLang's torch_
 	@$(PY) -m dspark_sglang.demo.attention
 
 clean:  ## remove what was built in this clone (the cache outside it stays)
-	@rm -rf .venv build dist runs .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-report.json lossless-report.json
+	@rm -rf .venv build dist runs .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-report.json lossless-report.json parity-report.json

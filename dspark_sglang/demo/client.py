@@ -80,6 +80,13 @@ def generate(  # noqa: PLR0913  (each is an option of the request)
     return parse_answer(reply, time.perf_counter() - started)
 
 
+def complete(url: str, ids: Sequence[int], max_tokens: int, name: str) -> tuple[int, ...]:
+    """The `max_tokens` greedy tokens after token `ids`, as the request called `name`."""
+    sampling = {"max_new_tokens": max_tokens, "temperature": 0.0, "ignore_eos": True}
+    body = {"input_ids": list(ids), "rid": name, "sampling_params": sampling}
+    return parse_answer(_post(f"{url}/generate", body, {}), 0.0).token_ids
+
+
 def generate_all(
     url: str, texts: Sequence[str], max_tokens: int, concurrency: int, *, top_logprobs: int = 0
 ) -> list[Answer]:

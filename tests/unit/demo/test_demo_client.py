@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dspark_sglang.demo import client
-from dspark_sglang.demo.client import generate, parse_answer
+from dspark_sglang.demo.client import complete, generate, parse_answer
 
 
 def reply(**meta: Any) -> dict[str, Any]:
@@ -33,6 +33,20 @@ def test_what_a_request_asks_for(monkeypatch: pytest.MonkeyPatch, ignore_eos: bo
     assert body["text"] == "text"
     assert body["sampling_params"]["max_new_tokens"] == 3
     assert body["sampling_params"]["ignore_eos"] is ignore_eos
+
+
+def test_a_request_of_token_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+        sent.append(body)
+        return reply()
+
+    monkeypatch.setattr(client, "_post", post)
+    assert complete("http://h", (1, 2), 3, "name") == (5, 6, 7)
+    (body,) = sent
+    assert (body["input_ids"], body["rid"]) == ([1, 2], "name")
+    assert body["sampling_params"] == {"max_new_tokens": 3, "temperature": 0, "ignore_eos": True}
 
 
 def test_a_speculative_answer() -> None:
