@@ -42,7 +42,7 @@ class Inputs(NamedTuple):
 
 def all_anchors(sample: Sample) -> Tensor:
     """Every position that decoding may have as an anchor: the answer without its last token."""
-    return torch.arange(sample.prompt_length, len(sample.ids) - 1)
+    return torch.arange(sample.prompt_length, len(sample.ids) - 1, device=sample.ids.device)
 
 
 def drawn_anchors(sample: Sample, count: int, generator: Generator) -> Tensor:
@@ -55,7 +55,7 @@ def drawn_anchors(sample: Sample, count: int, generator: Generator) -> Tensor:
 def blocks_at(sample: Sample, anchors: Tensor, gamma: int) -> Blocks:
     """The blocks at `anchors` `[A]` of a sequence."""
     length = len(sample.ids)
-    sources = anchors[:, None] + torch.arange(gamma)
+    sources = anchors[:, None] + torch.arange(gamma, device=anchors.device)
     is_inside = sources + 1 < length
     last = length - 1
     return Blocks(
@@ -70,14 +70,14 @@ def blocks_at(sample: Sample, anchors: Tensor, gamma: int) -> Blocks:
 def inputs_at(sample: Sample, anchors: Tensor, config: DraftConfig) -> Inputs:
     """DSpark's inputs for the blocks at `anchors` `[A]`."""
     rows = config.num_block_rows
-    ids = torch.full((len(anchors), rows), config.mask_token_id)
+    ids = torch.full((len(anchors), rows), config.mask_token_id, device=anchors.device)
     ids[:, 0] = sample.ids[anchors]
-    positions = anchors[:, None] + torch.arange(rows)
+    positions = anchors[:, None] + torch.arange(rows, device=anchors.device)
     return Inputs(ids, positions, _mask(anchors, len(sample.ids), rows))
 
 
 def _mask(anchors: Tensor, length: int, rows: int) -> Tensor:
     """A row sees the context before its anchor and all of its own block."""
-    context = torch.arange(length) < anchors[:, None]
+    context = torch.arange(length, device=anchors.device) < anchors[:, None]
     whole = torch.cat([context, torch.ones(len(anchors), rows, dtype=torch.bool)], dim=1)
     return whole[:, None, None, :].expand(-1, 1, rows, -1)

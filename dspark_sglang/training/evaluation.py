@@ -48,8 +48,8 @@ def _sts(blocks: Sequence[Drafted]) -> StsTable | None:
     if not logits:
         return None
     seen = Observations(
-        torch.cat(logits).double().numpy(),
-        torch.cat([each.accepted for each in blocks]).numpy(),
-        torch.cat([each.known for each in blocks]).numpy(),
+        torch.cat(logits).double().cpu().numpy(),
+        torch.cat([each.accepted for each in blocks]).cpu().numpy(),
+        torch.cat([each.known for each in blocks]).cpu().numpy(),
     )
     return fit_sts(seen, "held-out answers")

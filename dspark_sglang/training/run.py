@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from accelerate import PartialState
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from dspark_control.files import dump_sts
@@ -37,14 +38,18 @@ class Run:
         self.data = config.data or config.output
 
     @cached_property
+    def device(self) -> torch.device:
+        """Where this process computes, one accelerator a process where there are some."""
+        return PartialState().device  # type: ignore[no-any-return]
+
+    @cached_property
     def model(self) -> Any:
-        """The target; bfloat16 on what is there to run it."""
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        """The target."""
         return (
             AutoModelForCausalLM.from_pretrained(
                 self.config.target, dtype=self.config.dtype, attn_implementation=FOLDED
             )
-            .to(device)
+            .to(self.device)
             .eval()
         )
 
@@ -112,7 +117,7 @@ class Run:
 
     def sample(self, index: int) -> Sample:
         """The sample of an answer."""
-        return self.states.read(index, self.answers[index])
+        return self.states.read(index, self.answers[index]).to(self.device)
 
     def split(self) -> tuple[list[int], Mapping[str, list[int]]]:
         """Indices to train on, and held-out greedy ones by domain; no prompt is in both."""

@@ -34,6 +34,11 @@ class Sample(NamedTuple):
     final: Tensor
     """`[S, H]`, after the final norm; row p predicts token p + 1."""
 
+    def to(self, device: torch.device) -> "Sample":
+        """The sample on a device."""
+        captured, final = self.captured.to(device), self.final.to(device)
+        return Sample(self.ids.to(device), self.prompt_length, captured, final)
+
 
 class Place(NamedTuple):
     """Where an answer's positions are."""

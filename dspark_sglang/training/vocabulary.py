@@ -41,12 +41,17 @@ class SubVocabulary:
 
     def labels(self, tokens: Tensor) -> Tensor:
         """Places of `tokens` `[...]`, OUTSIDE for others."""
-        return self._places[tokens]
+        return self._on(tokens.device)[tokens]
 
     def rows(self, tokens: Tensor) -> Tensor:
         """Rows of W1 for `tokens` `[...]`, the last one for others."""
-        places = self._places[tokens]
+        places = self._on(tokens.device)[tokens]
         return torch.where(places == OUTSIDE, len(self), places)
+
+    def _on(self, device: torch.device) -> Tensor:
+        if self._places.device != device:
+            self._places = self._places.to(device)
+        return self._places
 
     def lm_head(self, weight: Tensor) -> Tensor:
         """The target's LM head `[V, H]` for these tokens, with a zero row for the others."""
