@@ -19,8 +19,7 @@ def main() -> None:
     run = Run(read_config(given.config), Progress(lambda text: print(text, flush=True)))
     for stage in STAGES:
         if stage in given.stage:
-            run.progress.say(f"stage {stage}")
-            getattr(run, stage)()
+            run.stage(stage)
 
 
 if __name__ == "__main__":

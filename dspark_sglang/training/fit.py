@@ -4,21 +4,20 @@ The order of the samples and the anchors follow from seed, step and process alon
 is resumed from its checkpoint goes on as if it had never stopped.
 """
 
-import json
-import math
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast, gather_object
 
 from dspark_sglang.training.accepting import Acceptance, acceptance, added
 from dspark_sglang.training.blocks import blocks_at, drawn_anchors
 from dspark_sglang.training.config import FitConfig
+from dspark_sglang.training.course import Course, read_course, swap, whole_checkpoint
 from dspark_sglang.training.learner import Learner
 from dspark_sglang.training.objective import Losses, losses
 from dspark_sglang.training.order import Order, generator_of
@@ -26,6 +25,9 @@ from dspark_sglang.training.states import Sample
 from dspark_sglang.training.vocabulary import OUTSIDE
 
 Log = Callable[[Mapping[str, float], int], None]
+
+LOG_EVERY = 20
+"""Steps between two logs of the loss."""
 
 
 class Material(NamedTuple):
@@ -35,17 +37,6 @@ class Material(NamedTuple):
     train: Sequence[int]
     held_out: Mapping[str, Sequence[int]]
     """By domain; greedy answers."""
-
-
-@dataclass
-class Course:
-    """Where a run stands; saved with its checkpoint."""
-
-    step: int = 0
-    seconds: float = 0.0
-    best_accept_length: float = 0.0
-    best_step: int = 0
-    evaluations_since_best: int = 0
 
 
 class Fit:
@@ -76,78 +67,63 @@ class Fit:
         """The model without what several processes wrap around it."""
         return self.accelerator.unwrap_model(self.model)  # type: ignore[no-any-return]
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the schedule or the patience is at its end."""
-        return self.share >= 1 or self.course.evaluations_since_best >= self.config.patience
-
-    @property
-    def share(self) -> float:
-        """How much of the run is behind, 0..1."""
-        limit = self.config.max_minutes
-        by_time = 0.0 if limit is None else self.course.seconds / (60 * limit)
-        return max(self.course.step / self.config.max_steps, by_time)
-
     def run(self, log: Log) -> None:
-        """Goes on from where the run stands until it is over."""
+        """Goes on from where the run stands until it is over; the main process logs."""
         started = time.monotonic() - self.course.seconds
-        while not self.is_over:
+        log = log if self.accelerator.is_main_process else _silent
+        while not self.course.is_over(self.config):
             parts = self.step()
-            self.course.seconds = time.monotonic() - started
-            if self.course.step % 20 == 0:
+            self.course.seconds = self._agreed(time.monotonic() - started)
+            if self.course.step % LOG_EVERY == 0:
                 log({name: float(part) for name, part in parts._asdict().items()}, self.course.step)
-            if self.course.step % self.config.evaluate_every == 0 or self.share >= 1:
+            at_end = self.course.share(self.config) >= 1
+            if self.course.step % self.config.evaluate_every == 0 or at_end:
                 self.evaluate(log)
                 self.save()
 
     def step(self) -> Losses:
         """One step of the optimizer."""
-        config = self.config
+        turns = self.config.sequences_per_step
         for group in self.optimizer.param_groups:
-            group["lr"] = config.learning_rate * learning_rate_share(self.share, config.warmup)
-        for turn in range(config.sequences_per_step):
-            parts = self._losses(turn)
-            self.accelerator.backward(parts.total / config.sequences_per_step)
-        self.accelerator.clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
+            group["lr"] = self.course.learning_rate(self.config)
+        for turn in range(turns):
+            is_last = turn == turns - 1
+            with nullcontext() if is_last else self.accelerator.no_sync(self.model):
+                parts = self._losses(turn)
+                self.accelerator.backward(parts.total / turns)
+        self.accelerator.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.course.step += 1
         return Losses(*(part.detach() for part in parts))
 
-    def evaluate(self, log: Log) -> dict[str, Acceptance]:
+    def evaluate(self, log: Log) -> None:
         """Held-out acceptance by domain; keeps the weights when they are the best so far."""
-        by_domain = {
-            name: self._acceptance(indices) for name, indices in self.material.held_out.items()
-        }
+        by_domain = self._acceptances()
         figures = {f"accept_length/{name}": each.accept_length for name, each in by_domain.items()}
         mean = sum(figures.values()) / len(figures)
-        log(
-            {**figures, "accept_length": mean, "minutes": self.course.seconds / 60},
-            self.course.step,
-        )
-        self.course.evaluations_since_best += 1
-        if mean > self.course.best_accept_length:
-            self.course.best_accept_length, self.course.best_step = mean, self.course.step
-            self.course.evaluations_since_best = 0
-            if self.accelerator.is_main_process:
-                self.trainee.write(self.folder / "best")
-        return by_domain
+        minutes = self.course.seconds / 60
+        log({**figures, "accept_length": mean, "minutes": minutes}, self.course.step)
+        if self.course.is_best(mean) and self.accelerator.is_main_process:
+            self.trainee.write(self.folder / "best")
 
     def save(self) -> None:
         """The whole state of the run, in place of the one before."""
         newer = self.folder / "checkpoint.new"
         self.accelerator.save_state(str(newer))
+        self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
-            (newer / "course.json").write_text(json.dumps(asdict(self.course)))
+            self.course.write(newer)
             swap(newer, self.folder / "checkpoint")
+        self.accelerator.wait_for_everyone()
 
     def resume(self) -> bool:
         """Takes up the run's checkpoint; False when there is none."""
-        folder = self.folder / "checkpoint"
-        if not folder.exists():
+        folder = whole_checkpoint(self.folder / "checkpoint")
+        if folder is None:
             return False
         self.accelerator.load_state(str(folder))
-        self.course = Course(**json.loads((folder / "course.json").read_text()))
+        self.course = read_course(folder)
         return True
 
     def _losses(self, turn: int) -> Losses:
@@ -170,23 +146,23 @@ class Fit:
         each = self.config.sequences_per_step * self.accelerator.num_processes
         return int(self.course.step * each + in_step)
 
-    def _acceptance(self, indices: Sequence[int]) -> Acceptance:
+    def _agreed(self, seconds: float) -> float:
+        """The main process's clock, where the clock decides anything."""
+        if self.config.max_minutes is None:
+            return seconds
+        return float(broadcast(torch.tensor([seconds], device=self.accelerator.device)))
+
+    def _acceptances(self) -> dict[str, Acceptance]:
+        """By domain; the processes share the answers."""
+        held_out = self.material.held_out
+        all_of_them = [(name, index) for name, part in held_out.items() for index in part]
+        mine = all_of_them[self.accelerator.process_index :: self.accelerator.num_processes]
         with self.accelerator.autocast():
-            return added(acceptance(self.trainee, self.material.read(index)) for index in indices)
+            parts = gather_object(
+                [(name, acceptance(self.trainee, self.material.read(i))) for name, i in mine]
+            )
+        return {name: added(each for of, each in parts if of == name) for name in held_out}
 
 
-def learning_rate_share(share: float, warmup: float) -> float:
-    """A linear rise, then half a cosine down to zero."""
-    if share < warmup:
-        return (share + 1e-3) / (warmup + 1e-3)
-    return 0.5 * (1 + math.cos(math.pi * min((share - warmup) / (1 - warmup), 1.0)))
-
-
-def swap(newer: Path, older: Path) -> None:
-    """Puts a folder in another's place; one whole folder exists at every moment."""
-    aside = older.with_suffix(".old")
-    shutil.rmtree(aside, ignore_errors=True)
-    if older.exists():
-        older.rename(aside)
-    newer.rename(older)
-    shutil.rmtree(aside, ignore_errors=True)
+def _silent(_figures: Mapping[str, float], _step: int) -> None:
+    """Logs nothing."""

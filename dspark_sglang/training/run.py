@@ -8,6 +8,7 @@ output folder `fit/checkpoint`, `tensorboard/` and `fit/best`: the draft in the 
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -38,9 +39,14 @@ class Run:
         self.data = config.data or config.output
 
     @cached_property
+    def processes(self) -> PartialState:
+        """This process among those that a launcher started; they wait for each other for days."""
+        return PartialState(cpu=not torch.accelerator.is_available(), timeout=timedelta(days=7))
+
+    @cached_property
     def device(self) -> torch.device:
         """Where this process computes, one accelerator a process where there are some."""
-        return PartialState().device  # type: ignore[no-any-return]
+        return self.processes.device  # type: ignore[no-any-return]
 
     @cached_property
     def model(self) -> Any:
@@ -68,6 +74,18 @@ class Run:
         """The hidden states' shards."""
         return StateCache(self.data / "states", self.maker.target_layer_ids)
 
+    def say(self, text: str) -> None:
+        """One line of progress, from the main process."""
+        if self.processes.is_main_process:
+            self.progress.say(text)
+
+    def stage(self, name: str) -> None:
+        """Runs a stage; of several processes one does it and the others wait, but for `fit`."""
+        self.say(f"stage {name}")
+        if self.processes.is_main_process or name == "fit":
+            getattr(self, name)()
+        self.processes.wait_for_everyone()
+
     def generate(self) -> None:
         """Stage `generate`."""
         tokenizer = AutoTokenizer.from_pretrained(self.config.target)
@@ -87,11 +105,9 @@ class Run:
         """Stage `fit`."""
         fit = self.new_fit()
         held_out = sum(map(len, fit.material.held_out.values()))
-        self.progress.say(
-            f"fit: {len(fit.material.train)} answers to train on, {held_out} held out"
-        )
+        self.say(f"fit: {len(fit.material.train)} answers to train on, {held_out} held out")
         if fit.resume():
-            self.progress.say(f"fit: goes on after step {fit.course.step}")
+            self.say(f"fit: goes on after step {fit.course.step}")
         with closing(Scalars(self.output / "tensorboard", self.progress)) as log:
             fit.run(log)
 

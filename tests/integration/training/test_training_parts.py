@@ -13,7 +13,7 @@ from dspark_sglang.training.accepting import Acceptance, added, walk
 from dspark_sglang.training.answers import Answer
 from dspark_sglang.training.blocks import all_anchors, blocks_at, drawn_anchors, inputs_at
 from dspark_sglang.training.config import FitConfig, read_config
-from dspark_sglang.training.fit import learning_rate_share
+from dspark_sglang.training.course import Course, read_course, swap, whole_checkpoint
 from dspark_sglang.training.initial import initialise, start_from_draft
 from dspark_sglang.training.learner import Outputs
 from dspark_sglang.training.objective import losses
@@ -179,12 +179,43 @@ def test_layers_are_spread_as_in_the_paper() -> None:
 
 
 def test_the_learning_rate_rises_and_falls_to_zero() -> None:
-    shares = [learning_rate_share(x / 100, 0.1) for x in range(101)]
-    assert shares[10] == pytest.approx(1.0)
-    assert shares[0] < 0.02
-    assert shares[100] == pytest.approx(0.0)
-    assert shares[:11] == sorted(shares[:11])
-    assert shares[10:] == sorted(shares[10:], reverse=True)
+    fit = FitConfig(max_steps=100, warmup=0.1, learning_rate=1.0)
+    rates = [Course(step=step).learning_rate(fit) for step in range(101)]
+    assert rates[10] == pytest.approx(1.0)
+    assert rates[0] < 0.02
+    assert rates[100] == pytest.approx(0.0)
+    assert rates[:11] == sorted(rates[:11])
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+
+
+def test_a_run_ends_by_steps_by_the_clock_or_by_patience() -> None:
+    fit = FitConfig(max_steps=100, max_minutes=2, patience=2)
+    assert not Course(step=99, seconds=119).is_over(fit)
+    assert Course(step=100).is_over(fit)
+    assert Course(seconds=120).is_over(fit)
+    course = Course()
+    assert [course.is_best(x) for x in (2.0, 1.9, 2.1, 2.0, 2.1)] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert course.is_over(fit)
+
+
+def test_a_checkpoint_survives_a_crash_while_it_is_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    for step in (1, 2):
+        newer = tmp_path / "checkpoint.new"
+        newer.mkdir()
+        Course(step=step).write(newer)
+        swap(newer, folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
+    assert read_course(folder).step == 2
+    folder.rename(tmp_path / "checkpoint.old")
+    assert whole_checkpoint(folder) == tmp_path / "checkpoint.old"
+    assert whole_checkpoint(tmp_path / "other") is None
 
 
 def test_prompts_may_hold_any_line_separator(tmp_path: Path) -> None:

@@ -1,11 +1,15 @@
 """The whole trainer on a tiny target: it must learn, resume exactly, and measure what decodes."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
+import yaml
 from training_helpers import run_config
 
 from dspark_sglang.reference import DecodeOptions, Draft, Generation, Round, generate, read_draft
@@ -13,6 +17,7 @@ from dspark_sglang.reference.hf_target import HFTarget
 from dspark_sglang.training.answers import read_answers
 from dspark_sglang.training.config import TrainingConfig
 from dspark_sglang.training.progress import Progress
+from dspark_sglang.training.prompts import read_prompts
 from dspark_sglang.training.run import Run
 
 pytestmark = pytest.mark.integration
@@ -49,7 +54,7 @@ def learned(
     run.evaluate()
     fit = run.new_fit()
     assert fit.resume()
-    assert fit.is_over
+    assert fit.course.is_over(fit.config)
     return Learned(run, fit.trainee.spread())
 
 
@@ -148,3 +153,21 @@ def test_states_of_other_layers_are_refused(config: TrainingConfig) -> None:
     other = quiet_run(config.model_copy(update={"draft": draft}))
     with pytest.raises(ValueError, match=r"holds layers .* the draft reads \[0, 1\]"):
         other.cache()
+
+
+def test_two_processes_train_one_draft(config: TrainingConfig) -> None:
+    """As `accelerate launch` or `torchrun` start them, here on a CPU."""
+    fit = config.fit.model_copy(update={"max_steps": 30, "max_minutes": 5, "evaluate_every": 15})
+    path = config.output.parent / "run.yaml"
+    document = config.model_copy(update={"fit": fit}).model_dump(mode="json", exclude_none=True)
+    path.write_text(yaml.safe_dump(document))
+    launcher = ["torch.distributed.run", "--nproc_per_node", "2", "--standalone", "-m"]
+    subprocess.run(
+        [sys.executable, "-m", *launcher, "dspark_sglang.training", "--config", str(path)],
+        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    card = json.loads((config.output / "fit" / "best" / "card.json").read_text())
+    assert card["course"]["step"] == 30
+    assert read_draft(config.output / "fit" / "best", torch.float32)
+    assert len(read_answers(config.output / "answers.jsonl")) == len(read_prompts(config.prompts))
