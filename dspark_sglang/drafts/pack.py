@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
+from dspark_sglang.drafts.shipped import BESIDE
 from dspark_sglang.reference import read_draft, write_draft
 
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 1, "pb": 1}]
-BESIDE = ("sts.json", "card.json")
 
 
 def pack(draft: Path, folder: Path) -> int:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from dspark_sglang.cache import cache_root, cached_folder, sha256_of
 
+BESIDE = ("sts.json", "card.json")
+"""Of a draft from our trainer: its STS table in SGLang's format, and its run card."""
+
 SHIPPED = ("smollm2-135m-instruct",)
 """Names of the drafts in this package, each after the target model that it was trained for."""
 
@@ -34,9 +37,11 @@ def shipped_draft(name: str, say: Callable[[str], None] = print) -> Path:
 
 
 def _unpack(packed: Path, target: Path, digest: str, say: Callable[[str], None]) -> None:
-    """Writes config and weights of the draft into `target`."""
+    """Writes config, weights and what stands beside them into `target`."""
     say(f"unpacking the draft {packed.name}")
-    shutil.copy(packed / "config.json", target / "config.json")
+    for name in ("config.json", *BESIDE):
+        if (packed / name).exists():
+            shutil.copy(packed / name, target / name)
     weights = target / "model.safetensors"
     with lzma.open(packed / "model.safetensors.xz") as source, weights.open("wb") as sink:
         shutil.copyfileobj(source, sink, 1 << 20)
