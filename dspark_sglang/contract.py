@@ -18,6 +18,8 @@ _WORKER = f"{_DSPARK}.dspark_worker_v2.DSparkWorkerV2"
 _PLANNER = f"{_DSPARK}.dspark_planner.DSparkVerifyPlanner"
 _BUDGET = f"{_DSPARK}.dspark_planner.HostConfidenceBudgetPlanner"
 _OBSERVERS = f"{_DSPARK}.dspark_observability.DsparkStepObservers"
+_VERIFY = f"{_DSPARK}.dspark_verify"
+_SAMPLING = "sglang.srt.sampling"
 _SCHEDULER = "sglang.srt.managers.scheduler.Scheduler"
 _COMPONENTS = "sglang.srt.managers.scheduler_components"
 _OVERRIDES = "sglang.srt.arg_groups.overrides"
@@ -40,7 +42,52 @@ WORKER_NEEDS: tuple[Need, ...] = (
         ("server_args", "gpu_id", "nccl_port", "target_worker", "draft_worker_cls"),
     ),
     Need(f"{_WORKER}.alloc_memory_pool", "override", _POOL),
-    *_fields(_WORKER, "_hosts_draft", "_observers", "_verify_planner", "_simulate_acc_len"),
+    Need(f"{_WORKER}._forward_prefill", "override", ("batch", "on_publish", "pp_proxy_tensors")),
+    Need(
+        f"{_WORKER}._forward_decode",
+        "override",
+        ("batch", "on_publish", "grammar_barrier", "coordination_plan"),
+    ),
+    Need(
+        f"{_VERIFY}.TargetVerifyExecutor.run_compact",
+        "override",
+        (
+            "batch",
+            "layout",
+            "draft_block_ids",
+            "draft_tokens",
+            "bs",
+            "device",
+            "sampling_info",
+            "verify_window",
+            "inject_gate",
+        ),
+    ),
+    Need(
+        f"{_VERIFY}.TargetVerifyExecutor.run_non_compact",
+        "override",
+        ("batch", "draft_input", "verify_ids_2d", "verify_window", "sampling_info"),
+    ),
+    *_fields(f"{_VERIFY}.TargetVerifyExecutor", "accept_and_finalize"),
+    *_fields(f"{_VERIFY}.AcceptOuts", "commit_lens"),
+    *_fields(f"{_VERIFY}.TargetVerifyResult", "logits_output"),
+    *_fields(f"{_SAMPLING}.sampling_batch_info.SamplingBatchInfo", "acc_additive_penalties"),
+    *_fields(f"{_SAMPLING}.sampling_batch_info.SamplingBatchInfo", "acc_scaling_penalties"),
+    *_fields(f"{_SAMPLING}.sampling_batch_info.SamplingBatchInfo", "logit_bias"),
+    *_fields(f"{_SAMPLING}.sampling_params.SamplingParams", "frequency_penalty"),
+    *_fields(f"{_SAMPLING}.sampling_params.SamplingParams", "presence_penalty"),
+    *_fields(f"{_SAMPLING}.sampling_params.SamplingParams", "repetition_penalty"),
+    *_fields(f"{_SAMPLING}.sampling_params.SamplingParams", "min_new_tokens", "stop_token_ids"),
+    *_fields(_REQ, "kv", "output_ids", "sampling_params", "eos_token_ids", "tokenizer"),
+    *_fields(_RUNNER, "req_to_token_pool"),
+    *_fields(
+        _WORKER,
+        "_verify_executor",
+        "_hosts_draft",
+        "_observers",
+        "_verify_planner",
+        "_simulate_acc_len",
+    ),
     *_fields(_WORKER, "gamma", "device", "model_runner", "draft_model_runner"),
     *_fields(_WORKER, "carries_confidence"),
     Need(

@@ -17,6 +17,8 @@ from dspark_control.planner import BudgetPlanner
 from dspark_sglang.worker.bounds import SMALLEST_SURVIVAL, within_bounds
 from dspark_sglang.worker.budget import SnapshotBudgetPlanner
 from dspark_sglang.worker.observers import StepObservers
+from dspark_sglang.worker.penalised_verify import PenalisedVerify
+from dspark_sglang.worker.penalties import Penalties
 from dspark_sglang.worker.tables import from_upstream
 
 
@@ -48,6 +50,7 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         self._revisions: deque[tuple[int, int]] = deque([(0, 0)], maxlen=64)
         if self._hosts_draft:
             self._observers: Any = StepObservers(self._observers)
+            self._penalised = PenalisedVerify(self._verify_executor, self._penalty_tables)
         if self.can_schedule:
             self._temperatures = self._own_temperatures()
             self._bounds = (1, self.gamma + 1)
@@ -93,6 +96,21 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         if self.can_schedule:
             self._max_requests = int(req_to_token_pool.req_to_token.shape[0])
             self._start_from_files()
+
+    def _forward_prefill(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
+        """As upstream; requests with penalties enter their slots."""
+        self._penalised.begin_prefill(batch)
+        return super()._forward_prefill(batch, *args, **kwargs)
+
+    def _forward_decode(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
+        """As upstream; a batch with penalties runs outside the graphs that would drop them."""
+        self._penalised.begin_decode(batch)
+        return super()._forward_decode(batch, *args, **kwargs)
+
+    def _penalty_tables(self) -> Penalties:
+        runner = self.model_runner
+        slots = int(runner.req_to_token_pool.req_to_token.shape[0])
+        return Penalties(slots, int(runner.model_config.vocab_size), self.device)
 
     def prepare(
         self, revision: int, policy: SchedulingPolicy, sts: StsTable | None, sps: SpsTable | None

@@ -9,7 +9,7 @@ from dspark_sglang.training.config import TrainingConfig
 
 
 @pytest.fixture(autouse=True)
-def two_threads() -> None:
+def one_thread() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
 
