@@ -14,10 +14,16 @@ PACKAGES = ("dspark-sglang", "torch", "transformers", "accelerate")
 
 
 def run_card(config: TrainingConfig, data: Iterable[Path], figures: Any, course: Any) -> str:
-    """A JSON document with config, versions, digests of the data, and the figures."""
+    """A JSON document with config, versions, digests of the data, and the figures.
+
+    Of paths it has the last part only: a card travels with the weights.
+    """
+    document = config.model_dump(mode="json", exclude={"prompts", "data", "output"})
+    document["target"] = Path(config.target).name
+    if older := document["draft"]["from_draft"]:
+        document["draft"]["from_draft"] = Path(older).name
     card = {
-        "config": config.model_dump(mode="json", exclude={"target", "prompts", "data", "output"}),
-        "target": Path(config.target).name,
+        "config": document,
         "versions": {name: version(name) for name in PACKAGES},
         "machine": f"{platform.machine()}, {platform.python_version()}",
         "data": {path.name: digest(path) for path in data},
