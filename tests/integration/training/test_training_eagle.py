@@ -37,12 +37,6 @@ LAYERS = (0, 1, 3)
 GAMMA = 4
 
 
-@pytest.fixture(autouse=True)
-def one_thread(two_threads: None) -> None:
-    """Operations this small lose by a second one."""
-    torch.set_num_threads(1)
-
-
 class Plain:
     """Drafts one token at a time with a growing list of cells, as an engine does."""
 
