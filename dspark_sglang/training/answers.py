@@ -112,5 +112,6 @@ def _answered(
 def _drop_cut_line(path: Path) -> None:
     """Takes away a last line that a crash cut, so that the next answer starts a line."""
     if path.exists():
-        text = path.read_bytes()
-        path.write_bytes(text[: text.rfind(b"\n") + 1])
+        whole = path.read_bytes().rfind(b"\n") + 1
+        with path.open("r+b") as answers:
+            answers.truncate(whole)

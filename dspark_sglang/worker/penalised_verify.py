@@ -9,6 +9,9 @@ from torch import Tensor
 
 from dspark_sglang.worker.penalties import Penalties, Step, has_penalty
 
+UNFOLDED = torch.zeros(())
+"""What SGLang finds where it asks whether a step may accept inside a graph."""
+
 
 def wants_penalties(sampling_info: Any) -> bool:
     """Whether a request of the batch asks for a penalty; SGLang keeps count."""
@@ -43,32 +46,31 @@ class PenalisedVerify:
 
     def begin_decode(self, batch: Any) -> None:
         """Keeps a step with penalties out of the graphs that accept before they could apply."""
-        if wants_penalties(batch.sampling_info):
+        if self._tables_for(batch.sampling_info) is not None:
             # SGLang still asks for this field, by its former name, before it folds the acceptance.
-            batch.sampling_info.acc_linear_penalties = torch.zeros(())
+            batch.sampling_info.acc_linear_penalties = UNFOLDED
 
     def _run_compact(self, *, sampling_info: Any, **facts: Any) -> Any:
-        if not wants_penalties(sampling_info) or self._tables is None:
+        if (tables := self._tables_for(sampling_info)) is None:
             return self._compact(sampling_info=sampling_info, **facts)
         done = self._compact(sampling_info=without_bias(sampling_info), **facts)
         ids = torch.cat([facts["draft_block_ids"][:, :1], facts["draft_tokens"]], dim=1)
-        self._penalise(done[0], facts["batch"], ids, sampling_info.logit_bias)
+        self._step = Step(facts["batch"].req_pool_indices[: len(ids)], ids)
+        _penalise(tables, done[0], self._step, sampling_info.logit_bias)
         return done
 
     def _run_uniform(self, *, sampling_info: Any, **facts: Any) -> Any:
-        if not wants_penalties(sampling_info) or self._tables is None:
+        if (tables := self._tables_for(sampling_info)) is None:
             return self._uniform(sampling_info=sampling_info, **facts)
         done = self._uniform(sampling_info=without_bias(sampling_info), **facts)
-        self._penalise(done, facts["batch"], facts["verify_ids_2d"], sampling_info.logit_bias)
+        ids = facts["verify_ids_2d"]
+        self._step = Step(facts["batch"].req_pool_indices[: len(ids)], ids)
+        _penalise(tables, done, self._step, sampling_info.logit_bias)
         return done
 
-    def _penalise(self, done: Any, batch: Any, ids: Tensor, bias: Tensor | None) -> None:
-        assert self._tables is not None
-        self._step = Step(batch.req_pool_indices[: len(ids)], ids)
-        logits = done.logits_output.next_token_logits
-        self._tables.apply(logits, self._step)
-        if bias is not None:
-            logits.view(*ids.shape, -1).add_(bias[:, None].to(logits.dtype))
+    def _tables_for(self, sampling_info: Any) -> Penalties | None:
+        """The tables when the step is penalised. None too where no prefill ever made them."""
+        return self._tables if wants_penalties(sampling_info) else None
 
     def _finalize(self, **facts: Any) -> Any:
         accepted = self._accept(**facts)
@@ -76,6 +78,13 @@ class PenalisedVerify:
             self._tables.commit(self._step, accepted.commit_lens)
             self._step = None
         return accepted
+
+
+def _penalise(tables: Penalties, done: Any, step: Step, bias: Tensor | None) -> None:
+    logits = done.logits_output.next_token_logits
+    tables.apply(logits, step)
+    if bias is not None:
+        logits.view(*step.ids.shape, -1).add_(bias[:, None].to(logits.dtype))
 
 
 def without_bias(sampling_info: Any) -> Any:

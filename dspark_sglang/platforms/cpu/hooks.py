@@ -26,7 +26,7 @@ def register_hooks() -> None:
 
     hooks = argument_hooks()
     if "sglang.srt.managers.scheduler" in sys.modules:
-        hooks += worker_hooks()
+        hooks += kernel_hooks() + worker_hooks()
     for hook in hooks:
         HookRegistry.register(hook.target, hook.function, HookType(hook.kind))
 
@@ -63,20 +63,14 @@ def argument_hooks() -> tuple[CpuHook, ...]:
     )
 
 
-def worker_hooks() -> tuple[CpuHook, ...]:
-    """Hooks on what a scheduler process computes."""
+def kernel_hooks() -> tuple[CpuHook, ...]:
+    """Hooks that put torch in place of Triton launches."""
     from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
     from dspark_kernels.softcap import softcap_
     from dspark_kernels.table_qk_norm_rope import table_qk_norm_rope_
-    from dspark_sglang.platforms.cpu import replacements, threads
+    from dspark_sglang.platforms.cpu import replacements
 
     return (
-        CpuHook(
-            "sglang.srt.distributed.bootstrap._init_cpu_threads_env",
-            "replace",
-            threads.bind_threads,
-            "it binds the threads of a rank only through SGLang's own CPU kernels",
-        ),
         CpuHook(
             "sglang.kernels.ops.speculative.reject_sampling.chain_speculative_sampling_triton",
             "replace",
@@ -106,6 +100,20 @@ def worker_hooks() -> tuple[CpuHook, ...]:
             "replace",
             replacements.no_fused_kv_write,
             "its Triton kernel writes through raw pointers; upstream has a torch path as well",
+        ),
+    )
+
+
+def worker_hooks() -> tuple[CpuHook, ...]:
+    """Hooks on what else a scheduler process does."""
+    from dspark_sglang.platforms.cpu import replacements, threads
+
+    return (
+        CpuHook(
+            "sglang.srt.distributed.bootstrap._init_cpu_threads_env",
+            "replace",
+            threads.bind_threads,
+            "it binds the threads of a rank only through SGLang's own CPU kernels",
         ),
         CpuHook(
             "sglang.srt.models.dspark.DSparkDraftMixin.attach_shared_modules",

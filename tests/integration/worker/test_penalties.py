@@ -144,5 +144,9 @@ def test_steps_with_penalties_stay_out_of_graphs_that_accept() -> None:
     )
     executor = SimpleNamespace(run_compact=None, run_non_compact=None, accept_and_finalize=None)
     assert verify_logits_adjustments_are_noop(info)
-    PenalisedVerify(executor, lambda: None).begin_decode(SimpleNamespace(sampling_info=info))
+    verify = PenalisedVerify(executor, lambda: Penalties(SLOTS, VOCAB, "cpu"))
+    verify.begin_decode(SimpleNamespace(sampling_info=info))
+    assert verify_logits_adjustments_are_noop(info), "no tables: as SGLang does it"
+    verify.begin_prefill(SimpleNamespace(reqs=[request(1, frequency_penalty=0.5)]))
+    verify.begin_decode(SimpleNamespace(sampling_info=info))
     assert not verify_logits_adjustments_are_noop(info)
