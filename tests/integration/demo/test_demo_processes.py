@@ -74,9 +74,11 @@ def test_a_child_that_is_never_ready_is_reported(tmp_path: Path) -> None:
             child.wait_until(lambda: False, 0.3, print)
 
 
+# As in a terminal: whoever starts the tests in the background of a script makes them ignore SIGINT.
 OUTER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from dspark_sglang.demo.processes import ended_by_signals, running
 with ended_by_signals(), running("inner", [sys.executable, "-c", "import time; time.sleep(600)"],
                                  {}, Path(sys.argv[1]) / "log") as child:
