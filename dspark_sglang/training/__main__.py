@@ -16,10 +16,13 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--stage", choices=STAGES, nargs="*", default=STAGES)
     given = parser.parse_args()
-    run = Run(read_config(given.config), Progress(lambda text: print(text, flush=True)))
-    for stage in STAGES:
-        if stage in given.stage:
-            run.stage(stage)
+    try:
+        run = Run(read_config(given.config), Progress(lambda text: print(text, flush=True)))
+        for stage in STAGES:
+            if stage in given.stage:
+                run.stage(stage)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"training: {error}") from error
 
 
 if __name__ == "__main__":

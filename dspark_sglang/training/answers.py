@@ -60,7 +60,13 @@ def generate_answers(
     """Appends to `path` whatever answer is not in it yet."""
     _drop_cut_line(path)
     done = {(answer.prompt, answer.temperature) for answer in read_answers(path)}
-    todo = [each for each in _questions(prompts, answerer) if _key(each) not in done]
+    questions = list(_questions(prompts, answerer))
+    if not questions:
+        raise ValueError(
+            "prompts: there is none of at most answers.max_prompt_tokens = "
+            f"{answerer.config.max_prompt_tokens} tokens"
+        )
+    todo = [each for each in questions if _key(each) not in done]
     stops, config = stop_ids(answerer.model), answerer.config
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as sink:

@@ -79,5 +79,5 @@ def inputs_at(sample: Sample, anchors: Tensor, config: DraftConfig) -> Inputs:
 def _mask(anchors: Tensor, length: int, rows: int) -> Tensor:
     """A row sees the context before its anchor and all of its own block."""
     context = torch.arange(length, device=anchors.device) < anchors[:, None]
-    whole = torch.cat([context, torch.ones(len(anchors), rows, dtype=torch.bool)], dim=1)
+    whole = torch.cat([context, context.new_ones(len(anchors), rows)], dim=1)
     return whole[:, None, None, :].expand(-1, 1, rows, -1)

@@ -33,7 +33,7 @@ class AnswerConfig(Section):
     max_prompt_tokens: int = Field(default=512, gt=0)
     """Longer prompts are left out."""
     batch_size: int = Field(default=64, gt=0)
-    temperatures: tuple[float, ...] = (0.0,)
+    temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(0.0,), min_length=1)
     """One answer to each prompt at each of them; 0 is greedy."""
 
 
@@ -130,7 +130,7 @@ class FitConfig(Section):
     precision: Literal["no", "bf16", "fp16"] = "bf16"
     seed: int = 0
     held_out: int = Field(default=48, gt=0)
-    """Answers kept for the held-out accept length."""
+    """Greedy answers kept for the held-out accept length, at most a fifth of each domain's."""
     evaluate_every: int = Field(default=500, gt=0)
     patience: int = Field(default=10, gt=0)
     """Evaluations without a better accept length before the run ends."""
@@ -177,8 +177,11 @@ def _absolute(config: TrainingConfig, folder: Path) -> TrainingConfig:
     paths = tuple(folder / path.expanduser() for path in config.prompts)
     output = folder / config.output.expanduser()
     data = config.data and folder / config.data.expanduser()
+    target = config.target
+    if (folder / target).expanduser().exists():
+        target = str(folder / target)
     draft = config.draft
     if draft.from_draft:
         draft = draft.model_copy(update={"from_draft": folder / draft.from_draft.expanduser()})
-    changes = {"prompts": paths, "output": output, "data": data, "draft": draft}
+    changes = {"target": target, "prompts": paths, "output": output, "data": data, "draft": draft}
     return config.model_copy(update=changes)

@@ -46,6 +46,11 @@ def start_from_target(draft: Draft, model: Any, some_ids: Sequence[int]) -> None
     """
     decoder = model.get_decoder()
     count = len(draft.backbone.layers)
+    if count > len(decoder.layers):
+        raise ValueError(
+            f"num_hidden_layers = {count}: the target has {len(decoder.layers)} layers to start "
+            "from; take fewer, or set from_target_layers to false"
+        )
     sizes = _query_key_sizes(model, some_ids, count)
     pairs = zip(draft.backbone.layers, decoder.layers[-count:], sizes, strict=True)
     for ours, theirs, (query, key) in pairs:

@@ -71,7 +71,7 @@ class BlockMaker:
         trainee = self._over(frequent_tokens((), self.full.vocab_size, None))
         older = read_draft(folder, torch.float32)
         trainee.draft.load_state_dict(trainee.vocabulary.narrowed(older).state_dict())
-        return trainee
+        return trainee.to(self.model.device)
 
     def _over(self, vocabulary: SubVocabulary) -> Trainee:
         return Trainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))
@@ -105,7 +105,7 @@ class EagleMaker:
         stored = read_eagle(folder)
         trainee = self._over(stored.vocabulary)
         trainee.draft.load_state_dict(stored.draft.state_dict())
-        return trainee
+        return trainee.to(self.model.device)
 
     def _over(self, vocabulary: SubVocabulary) -> EagleTrainee:
         return EagleTrainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))

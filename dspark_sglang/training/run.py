@@ -6,7 +6,6 @@ output folder `fit/checkpoint`, `tensorboard/` and `fit/best`: the draft in the 
 """
 
 import json
-from collections.abc import Mapping
 from contextlib import closing
 from datetime import timedelta
 from functools import cached_property
@@ -26,7 +25,9 @@ from dspark_sglang.training.fit import Fit, Material
 from dspark_sglang.training.makers import Maker, maker
 from dspark_sglang.training.progress import Progress, Scalars
 from dspark_sglang.training.prompts import read_prompts
+from dspark_sglang.training.remembered import agree, fingerprint
 from dspark_sglang.training.sampler import FOLDED
+from dspark_sglang.training.splitting import Split, split
 from dspark_sglang.training.states import Sample, StateCache, cache_states
 
 
@@ -82,9 +83,24 @@ class Run:
     def stage(self, name: str) -> None:
         """Runs a stage; of several processes one does it and the others wait, but for `fit`."""
         self.say(f"stage {name}")
+        self._check_folders(name)
         if self.processes.is_main_process or name == "fit":
             getattr(self, name)()
         self.processes.wait_for_everyone()
+
+    def _check_folders(self, stage: str) -> None:
+        """ValueError when they belong to another target or draft, or the draft cannot be."""
+        target = HFTarget(self.model)
+        if reason := target.why_hidden(self.maker.target_layer_ids):
+            raise ValueError(reason)
+        agree(self.data / "target.json", {"target": fingerprint(self.model)})
+        if stage == "fit":
+            agree(self.output / "fit" / "settings.json", self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        """What a checkpoint does not fit any more when it changes."""
+        fit, draft = self.config.fit, self.config.draft.model_dump(exclude={"from_draft"})
+        return {**draft, "vocabulary": fit.vocabulary, "seed": fit.seed, "held_out": fit.held_out}
 
     def generate(self) -> None:
         """Stage `generate`."""
@@ -96,10 +112,9 @@ class Run:
 
     def cache(self) -> None:
         """Stage `cache`."""
-        target = HFTarget(self.model)
-        if reason := target.why_hidden(self.maker.target_layer_ids):
-            raise ValueError(reason)
-        cache_states(target, self.answers, self.states, self.config.cache, self.progress)
+        cache_states(
+            HFTarget(self.model), self.answers, self.states, self.config.cache, self.progress
+        )
 
     def fit(self) -> None:
         """Stage `fit`."""
@@ -121,6 +136,9 @@ class Run:
     def evaluate(self) -> None:
         """Stage `evaluate`: figures, STS table and run card of the best draft."""
         folder = self.output / "fit" / "best"
+        if not folder.exists():
+            raise ValueError(f"{folder}: no draft was kept there; run the stage fit")
+        agree(self.output / "fit" / "settings.json", self._settings())
         by_domain, sts = evaluated(self.maker.kept(folder), self.sample, self.split()[1])
         for name, each in by_domain.items():
             self.progress.say(f"{name}: accept length {each.accept_length:.3f}")
@@ -135,27 +153,9 @@ class Run:
         """The sample of an answer."""
         return self.states.read(index, self.answers[index]).to(self.device)
 
-    def split(self) -> tuple[list[int], Mapping[str, list[int]]]:
-        """Indices to train on, and held-out greedy ones by domain; no prompt is in both."""
+    def split(self) -> Split:
+        """What is trained on and what is held out of the cached answers."""
         cached = [index for index in range(len(self.answers)) if index in self.states]
-        domains = sorted({self.answers[index].domain for index in cached})
-        each = max(self.config.fit.held_out // len(domains), 1)
-        held_out = {domain: self._held_out(cached, domain, each) for domain in domains}
-        prompts = {self.answers[i].prompt for part in held_out.values() for i in part}
-        return [
-            i for i in cached if self._is_useful(i) and self.answers[i].prompt not in prompts
-        ], held_out
-
-    def _held_out(self, cached: list[int], domain: str, count: int) -> list[int]:
-        greedy = [
-            index
-            for index in cached
-            if self.answers[index].domain == domain
-            and self.answers[index].temperature == 0
-            and len(self.answers[index].answer_ids) > 2 * self.config.draft.gamma
-        ]
-        step = max(len(greedy) // count, 1)
-        return greedy[::step][:count]
-
-    def _is_useful(self, index: int) -> bool:
-        return len(self.answers[index].answer_ids) > 1
+        if not cached:
+            raise ValueError(f"{self.data}: no hidden states; run the stages generate and cache")
+        return split(self.answers, cached, self.config.fit.held_out, self.config.draft.gamma)

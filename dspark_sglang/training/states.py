@@ -6,6 +6,7 @@ many answers stand one after the other in the shards, which are written whole or
 """
 
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +47,13 @@ class Place(NamedTuple):
     shard: str
     start: int
     length: int
+    digest: int
+    """Of the answer."""
+
+
+def digest(answer: Answer) -> int:
+    """Tells answers apart by their tokens."""
+    return zlib.crc32(repr((answer.prompt_ids, answer.answer_ids)).encode())
 
 
 class StateCache:
@@ -68,6 +76,11 @@ class StateCache:
     def read(self, index: int, answer: Answer) -> Sample:
         """The sample of `answer`, which has that index."""
         place = self.places[index]
+        if place.digest != digest(answer):
+            raise ValueError(
+                f"{self.folder}: the hidden states of answer {index} are of another answer; "
+                "remove the folder and run the stage cache again"
+            )
         end = place.start + place.length
         with safe_open(self.folder / place.shard, framework="pt") as shard:
             captured = shard.get_slice("captured")[place.start : end]
@@ -75,11 +88,13 @@ class StateCache:
         ids = torch.tensor(answer.prompt_ids + answer.answer_ids)
         return Sample(ids, len(answer.prompt_ids), captured, final)
 
-    def write(self, states: dict[int, tuple[Tensor, Tensor]]) -> None:
+    def write(self, states: dict[int, tuple[Tensor, Tensor]], answers: Sequence[Answer]) -> None:
         """A new shard with (captured, final) of each answer's index."""
         indices = sorted(states)
         lengths = [len(states[index][0]) for index in indices]
-        about = {"indices": indices, "lengths": lengths, "layers": self.layer_ids}
+        digests = [digest(answers[index]) for index in indices]
+        about = {"indices": indices, "lengths": lengths, "digests": digests}
+        about["layers"] = self.layer_ids
         tensors = {
             "captured": torch.cat([states[index][0] for index in indices]),
             "final": torch.cat([states[index][1] for index in indices]),
@@ -99,8 +114,9 @@ class StateCache:
                 "remove the folder or choose another output"
             )
         start = 0
-        for index, length in zip(about["indices"], about["lengths"], strict=True):
-            self.places[index] = Place(path.name, start, length)
+        rows = zip(about["indices"], about["lengths"], about["digests"], strict=True)
+        for index, length, answer in rows:
+            self.places[index] = Place(path.name, start, length, answer)
             start += length
 
 
@@ -118,10 +134,10 @@ def cache_states(
             break
         shard.update(newer)
         if sum(len(captured) for captured, _ in shard.values()) >= config.tokens_per_shard:
-            cache.write(shard)
+            cache.write(shard, answers)
             shard = {}
     if shard:
-        cache.write(shard)
+        cache.write(shard, answers)
 
 
 def _gigabytes(shard: dict[int, tuple[Tensor, Tensor]]) -> float:

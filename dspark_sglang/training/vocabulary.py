@@ -43,6 +43,10 @@ class SubVocabulary:
         """Places of `tokens` `[...]`, OUTSIDE for others."""
         return self._on(tokens.device)[tokens]
 
+    def tokens(self, places: Tensor) -> Tensor:
+        """The tokens at `places` `[...]`."""
+        return self.ids.to(places.device)[places]
+
     def rows(self, tokens: Tensor) -> Tensor:
         """Rows of W1 for `tokens` `[...]`, the last one for others."""
         places = self._on(tokens.device)[tokens]

@@ -57,9 +57,10 @@ class Penalties:
         self._strengths[slot] = torch.tensor(strengths, device=device)
         self._emitted[slot] = len(emitted)
         self._min_tokens[slot] = params.min_new_tokens
-        stops = torch.tensor(sorted(stop_ids(req))[:MAX_STOPS], dtype=torch.int64, device=device)
-        self._stops[slot] = self._counts.shape[1]
-        self._stops[slot, : len(stops)] = stops
+        vocab_size = self._counts.shape[1]
+        stops = [token for token in stop_ids(req) if 0 <= token < vocab_size][:MAX_STOPS]
+        self._stops[slot] = vocab_size
+        self._stops[slot, : len(stops)] = torch.tensor(stops, dtype=torch.int64, device=device)
 
     def apply(self, logits: Tensor, step: Step) -> None:
         """Penalises the target's `logits` `[B W, V]`; row k for the tokens up to `ids[:, k]`."""
@@ -96,13 +97,14 @@ class Penalties:
         self._emitted[step.slots] += lengths.to(self._emitted.dtype)
 
 
-def stop_ids(req: Any) -> set[int]:
-    """Tokens that would end the answer of a request."""
+def stop_ids(req: Any) -> list[int]:
+    """Tokens that would end the answer of a request, the model's own first."""
     tokenizer = req.tokenizer
-    found = {*(req.sampling_params.stop_token_ids or ()), *(req.eos_token_ids or ())}
+    own = [*(req.eos_token_ids or ())]
     if tokenizer is not None:
-        found |= {*(tokenizer.additional_stop_token_ids or ()), tokenizer.eos_token_id}
-    return {token for token in found if token is not None}
+        own += [tokenizer.eos_token_id, *(tokenizer.additional_stop_token_ids or ())]
+    asked = req.sampling_params.stop_token_ids or ()
+    return [token for token in dict.fromkeys([*own, *asked]) if token is not None]
 
 
 def has_penalty(req: Any) -> bool:

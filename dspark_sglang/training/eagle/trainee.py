@@ -53,7 +53,7 @@ class EagleTrainee(nn.Module):
         for _ in range(self.gamma):
             chains = self.draft.grown(chains, F.embedding(tokens, self.embedding))
             places.append(self._logits(self.draft.predicting(chains)).argmax(dim=-1))
-            tokens = self.vocabulary.ids[places[-1]]
+            tokens = self.vocabulary.tokens(places[-1])
         return Proposal(torch.stack(places, dim=1), None)
 
     def write(self, folder: Path) -> None:

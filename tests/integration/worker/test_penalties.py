@@ -121,6 +121,16 @@ def test_a_slot_forgets_its_request_and_remembers_a_retracted_one() -> None:
         assert {int(i): float(logits[0, i]) for i in logits[0].nonzero()[:, 0]} == wanted
 
 
+def test_stop_tokens_may_be_many_or_none_of_the_vocabulary() -> None:
+    """A client may ask for any: SGLang does not check their range."""
+    tables = Penalties(SLOTS, 200, "cpu")
+    asked = {-1, 999, *range(64, 164)}
+    tables.enter(request(1, min_new_tokens=5, stop_token_ids=asked, frequency_penalty=0.1))
+    logits = torch.zeros(1, 200)
+    tables.apply(logits, Step(torch.tensor([1]), torch.tensor([[9]])))
+    assert logits[0, 2] == logits[0, 3] == -torch.inf, "the model's own ends come first"
+
+
 def test_requests_without_penalties_need_no_tables() -> None:
     executor = SimpleNamespace(run_compact=None, run_non_compact=None, accept_and_finalize=None)
     made: list[int] = []
