@@ -5,6 +5,8 @@ survives a crash, and a write starts with BEGIN IMMEDIATE, so that it never fail
 on a lock that it could have waited for.
 """
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,9 @@ from dspark_control.store.errors import StoreUnavailable
 
 BUSY_SECONDS = 5.0
 """How long a SQLite connection waits for another writer."""
+
+WAL_RETRY_SECONDS = 0.01
+"""Between two tries to enter WAL mode."""
 
 _WRITE = "dspark_write"
 
@@ -90,8 +95,23 @@ def _open_sqlite(url: URL) -> Engine:
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin transactions by itself
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    _enter_wal(connection)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _enter_wal(connection: Any) -> None:
+    """SQLite does not wait by itself where several connections enter WAL mode at once."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+            return
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > deadline:
+                raise
+        time.sleep(WAL_RETRY_SECONDS)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -136,12 +136,6 @@ def test_penalties_forbid_repetition_in_plain_decoding(reference) -> None:
     assert tokens[0] > 1.5 * tokens[1]
 
 
-@pytest.mark.xfail(strict=True, reason="SGLang 0.5.23 never accumulates penalties under DSPARK")
-def test_penalties_answer_as_plain_decoding_does(server, reference) -> None:
-    answer = post(server.url, requests.repetition(frequency_penalty=2.0))
-    assert output_ids(answer) == output_ids(reference.penalised)
-
-
 def test_parallel_samples(server) -> None:
     body = requests.greedy(requests.chat("Name a color."), 16, temperature=1.0, n=2)
     answers = post(server.url, body)

@@ -1,6 +1,7 @@
 """The store on SQLite and PostgreSQL: compare-and-swap, refs, durability, the chain."""
 
 import threading
+from pathlib import Path
 
 import pytest
 import sqlalchemy
@@ -25,6 +26,7 @@ from dspark_control.store import (
     StoreCorrupt,
     WriteContext,
 )
+from dspark_control.store.database import open_engine, writing
 from dspark_control.store.schema import metadata
 
 WHO = WriteContext("alice", "because")
@@ -177,6 +179,22 @@ def test_everything_survives_a_restart(database: str) -> None:
     assert (again.list_bindings(), again.history(), again.list_artifacts()) == before
     assert again.verify_chain() is None
     again.close()
+
+
+def test_many_connections_enter_wal_mode_of_a_new_file(tmp_path: Path) -> None:
+    for turn in range(20):
+        url = f"sqlite:///{tmp_path}/{turn}.db"
+        modes: list[str] = []
+        _in_threads(lambda _, url=url, modes=modes: modes.append(_journal_mode(url)), 4)
+        assert modes == ["wal"] * 4
+
+
+def _journal_mode(url: str) -> str:
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
+    engine.dispose()
+    return str(mode)
 
 
 def test_services_that_start_together_migrate_once(database: str) -> None:
