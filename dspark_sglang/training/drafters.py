@@ -45,4 +45,4 @@ def _settings(draft: DraftSettings, name: str) -> AnyDraft:
             gamma=draft.gamma,
             from_target_layers=draft.from_target_layers,
         )
-    return DraftSettings.model_validate(draft.model_dump() | BLOCK_DRAFTERS[name])
+    return DraftSettings.model_validate({**draft.model_dump(), **BLOCK_DRAFTERS[name]})
