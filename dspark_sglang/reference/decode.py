@@ -19,6 +19,7 @@ from dspark_sglang.reference.heads import BlockRows
 from dspark_sglang.reference.records import DecodeOptions, Generation, Round
 from dspark_sglang.reference.sampling import DraftBlock, Verdict
 from dspark_sglang.reference.target import Target, TargetStep
+from dspark_sglang.reference.vocabulary import drafted_tokens, only
 
 
 def generate(
@@ -55,6 +56,7 @@ class Decoder:
         self.device = draft.backbone.fc.weight.device
         self.layer_ids = draft.config.target_layer_ids
         self.cache = target.new_cache()
+        self.drafted = drafted_tokens(draft.markov_head)
         table, gamma = options.sts_temperatures, draft.config.gamma
         if table is not None and (len(table) != gamma or min(table) <= 0):
             raise ValueError(f"sts_temperatures = {list(table)}: {gamma} positive ones are needed")
@@ -100,7 +102,7 @@ class Decoder:
         """The next block and its confidences."""
         start = torch.tensor([self.position], device=self.device)
         hidden = self.draft.block_hidden(self.anchor, start, self.context, self.target.embed)
-        rows = BlockRows(hidden, self.target.lm_head(hidden))
+        rows = BlockRows(hidden, only(self.target.lm_head(hidden), self.drafted))
         temperature = self.options.sampling.draft_temperature
         block = sampling.draft_block(
             self.draft.head, rows, self.anchor, temperature, self.options.generator

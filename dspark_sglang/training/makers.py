@@ -1,5 +1,6 @@
 """Builds drafts for training and reads them back: the one place that tells architectures apart."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ import torch
 from dspark_sglang.reference import read_draft
 from dspark_sglang.training.answers import Answer
 from dspark_sglang.training.config import DraftSettings, EagleSettings, TrainingConfig
-from dspark_sglang.training.eagle.checkpoint import read_eagle
+from dspark_sglang.training.eagle.checkpoint import EAGLE_ARCHITECTURES, read_eagle
 from dspark_sglang.training.eagle.config import eagle_config
 from dspark_sglang.training.eagle.initial import start_eagle_from_draft, start_eagle_from_target
 from dspark_sglang.training.eagle.trainee import EagleTrainee
@@ -17,7 +18,7 @@ from dspark_sglang.training.initial import initialise, start_from_draft, start_f
 from dspark_sglang.training.learner import Frozen, Learner
 from dspark_sglang.training.target import draft_config
 from dspark_sglang.training.trainee import Trainee
-from dspark_sglang.training.vocabulary import SubVocabulary, frequent_tokens
+from dspark_sglang.training.vocabulary import SubVocabulary, drafted_vocabulary, frequent_tokens
 
 
 class Maker(Protocol):
@@ -67,11 +68,8 @@ class BlockMaker:
         return trainee
 
     def kept(self, folder: Path) -> Trainee:
-        """As in `Maker`: over the whole vocabulary."""
-        trainee = self._over(frequent_tokens((), self.full.vocab_size, None))
-        older = read_draft(folder, torch.float32)
-        trainee.draft.load_state_dict(trainee.vocabulary.narrowed(older).state_dict())
-        return trainee.to(self.model.device)
+        """As in `Maker`: over the tokens that it drafts."""
+        return kept_block(folder, self.model, self.config)
 
     def _over(self, vocabulary: SubVocabulary) -> Trainee:
         return Trainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))
@@ -102,13 +100,35 @@ class EagleMaker:
 
     def kept(self, folder: Path) -> EagleTrainee:
         """As in `Maker`: over the vocabulary of its tables."""
-        stored = read_eagle(folder)
-        trainee = self._over(stored.vocabulary)
-        trainee.draft.load_state_dict(stored.draft.state_dict())
-        return trainee.to(self.model.device)
+        return kept_eagle(folder, self.model, self.config)
 
     def _over(self, vocabulary: SubVocabulary) -> EagleTrainee:
         return EagleTrainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))
+
+
+def kept_draft(folder: Path, model: Any, config: TrainingConfig) -> Learner:
+    """The draft in `folder`, of whichever architecture it is and whatever `config` trains."""
+    architectures = json.loads((folder / "config.json").read_text())["architectures"]
+    is_eagle = architectures == EAGLE_ARCHITECTURES
+    return (kept_eagle if is_eagle else kept_block)(folder, model, config)
+
+
+def kept_block(folder: Path, model: Any, config: TrainingConfig) -> Trainee:
+    """A DSpark or DFlash draft, over the tokens that it drafts."""
+    older = read_draft(folder, torch.float32)
+    vocabulary = drafted_vocabulary(older)
+    trainee = Trainee(older.config, vocabulary, frozen(model, vocabulary, config))
+    trainee.draft.load_state_dict(vocabulary.narrowed(older).state_dict())
+    return trainee.to(model.device)
+
+
+def kept_eagle(folder: Path, model: Any, config: TrainingConfig) -> EagleTrainee:
+    """An Eagle3 draft, over the vocabulary of its tables."""
+    stored = read_eagle(folder)
+    borrowed = frozen(model, stored.vocabulary, config)
+    trainee = EagleTrainee(stored.draft.config, stored.vocabulary, borrowed)
+    trainee.draft.load_state_dict(stored.draft.state_dict())
+    return trainee.to(model.device)
 
 
 def frozen(model: Any, vocabulary: SubVocabulary, config: TrainingConfig) -> Frozen:

@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
-from dspark_sglang.training.accepting import ANCHORS_AT_ONCE, Acceptance, walk
+from dspark_sglang.training.accepting import ANCHORS_AT_ONCE
 from dspark_sglang.training.blocks import all_anchors, blocks_at
 from dspark_sglang.training.learner import Learner
 from dspark_sglang.training.states import Sample
@@ -38,11 +38,11 @@ def sampled(sample: Sample, lm_head: Tensor, temperature: float) -> Sampled:
 
 
 @torch.no_grad()
-def sampled_acceptance(trainee: Learner, answer: Sampled, generator: Generator) -> Acceptance:
-    """Rounds as decoding at the answer's temperature would take them."""
+def accepted_along(trainee: Learner, answer: Sampled, generator: Generator) -> list[int]:
+    """Draft tokens accepted at every position; `accepting.walk` makes rounds of them."""
     parts = torch.split(all_anchors(answer.sample), ANCHORS_AT_ONCE)
     accepted = [_accepted_at(trainee, answer, part, generator) for part in parts]
-    return walk(torch.cat(accepted).tolist(), trainee.gamma)
+    return torch.cat(accepted).tolist()
 
 
 def _accepted_at(

@@ -2,7 +2,7 @@
 
 The answers of a target use a small part of its tokens. A draft over those alone trains many times
 faster and is then spread over the whole vocabulary: tokens outside share one row of W1 and have
-zero rows in W2, so that the frozen LM head alone speaks for them.
+zero rows in W2, by which they are known and left out (`reference.vocabulary`).
 """
 
 from collections import Counter
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dspark_sglang.reference import Draft, DraftConfig
+from dspark_sglang.reference.vocabulary import drafted_tokens
 from dspark_sglang.training.answers import Answer
 
 OUTSIDE = -1
@@ -116,3 +117,9 @@ def frequent_tokens(answers: Iterable[Answer], vocab_size: int, size: int | None
     counts = Counter(token for answer in answers for token in answer.answer_ids)
     ids = sorted(token for token, _ in counts.most_common(size))
     return SubVocabulary(torch.tensor(ids), vocab_size)
+
+
+def drafted_vocabulary(draft: Draft) -> SubVocabulary:
+    """The tokens that a trained draft drafts."""
+    size, tokens = draft.config.vocab_size, drafted_tokens(draft.markov_head)
+    return SubVocabulary(torch.arange(size) if tokens is None else tokens, size)

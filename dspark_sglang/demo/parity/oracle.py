@@ -15,6 +15,7 @@ from dspark_sglang.reference import (
 )
 from dspark_sglang.reference.heads import BlockRows, teacher_forced_logits
 from dspark_sglang.reference.hf_target import HFTarget
+from dspark_sglang.reference.vocabulary import only
 
 Ids = tuple[int, ...]
 
@@ -67,7 +68,8 @@ class Oracle(PlainOracle):
         anchor, start = torch.tensor(block[:1]), torch.tensor([len(ids)])
         hidden = self.draft.block_hidden(anchor, start, decoder.context, self.target.embed)
         count = len(block) - 1
-        rows = BlockRows(hidden[:, :count], self.target.lm_head(hidden[:, :count]))
+        logits = only(self.target.lm_head(hidden[:, :count]), decoder.drafted)
+        rows = BlockRows(hidden[:, :count], logits)
         logits = teacher_forced_logits(self.draft.head, rows, torch.tensor([block[:-1]]))
         return _gap(logits[0, -1], block[-1], theirs)
 

@@ -26,7 +26,7 @@ def register_hooks() -> None:
 
     hooks = argument_hooks()
     if "sglang.srt.managers.scheduler" in sys.modules:
-        hooks += kernel_hooks() + worker_hooks()
+        hooks += kernel_hooks() + worker_hooks() + weight_hooks()
     for hook in hooks:
         HookRegistry.register(hook.target, hook.function, HookType(hook.kind))
 
@@ -132,5 +132,71 @@ def worker_hooks() -> tuple[CpuHook, ...]:
             "around",
             replacements.markov_sample_step,
             "it draws Gumbel noise over the vocabulary for greedy rows as well",
+        ),
+    )
+
+
+def weight_hooks() -> tuple[CpuHook, ...]:
+    """Hooks that multiply with packed weights, and with few (see `packing`, `vocabulary`)."""
+    from dspark_sglang.platforms.cpu import packing, vocabulary
+
+    return (
+        CpuHook(
+            "sglang.srt.layers.quantization.unquant.UnquantizedLinearMethod.apply",
+            "around",
+            packing.packed_apply,
+            "torch packs a weight anew in every product",
+        ),
+        CpuHook(
+            "sglang.srt.layers.logits_processor.LogitsProcessor._compute_lm_head",
+            "around",
+            packing.packed_lm_head,
+            "the same of the largest weight",
+        ),
+        CpuHook(
+            "sglang.srt.models.dspark.project_through_lm_head",
+            "around",
+            packing.packed_draft_head,
+            "and of its use by the draft",
+        ),
+        CpuHook(
+            "sglang.srt.models.dspark.DSparkDraftMixin.compute_base_logits",
+            "around",
+            vocabulary.base_logits,
+            "a draft that was trained on few tokens needs few rows of the head",
+        ),
+        CpuHook(
+            "sglang.srt.speculative.dspark_components.dspark_draft.sample_draft_block",
+            "around",
+            vocabulary.sample_block,
+            "it drafts places among these tokens",
+        ),
+        CpuHook(
+            "sglang.srt.model_executor.model_runner_components.weight_updater"
+            ".WeightUpdater.update_weights_from_disk",
+            "before",
+            packing.forget_packed,
+            "what was packed is of the weights before",
+        ),
+        CpuHook(
+            "sglang.srt.model_executor.model_runner_components.weight_updater"
+            ".WeightUpdater.load_weights_from_distributed",
+            "before",
+            packing.forget_packed,
+            "what was packed is of the weights before",
+        ),
+        CpuHook(
+            "sglang.srt.model_executor.model_runner_components.weight_updater"
+            ".WeightUpdater.update_weights_from_tensor",
+            "before",
+            packing.forget_packed,
+            "what was packed is of the weights before",
+        ),
+        CpuHook(
+            "sglang.srt.model_executor.model_runner_components.weight_updater"
+            ".WeightUpdater.update_weights_from_ipc",
+            "before",
+            packing.forget_packed,
+            "what was packed is of the weights before",
         ),
     )

@@ -196,6 +196,7 @@ HOOK_NEEDS = (
     *_overrides(
         "sglang.srt.models.dspark.DSparkDraftMixin",
         _fused_kv_write_bundle=("pool",),
+        compute_base_logits=("hidden",),
         attach_shared_modules=("embed_tokens", "lm_head"),
     ),
     *_calls(
@@ -209,5 +210,61 @@ HOOK_NEEDS = (
 )
 """What the hooks replace or surround, and what they call."""
 
-NEEDS: tuple[Need, ...] = (*PLATFORM_NEEDS, *ATTENTION_NEEDS, *POOL_NEEDS, *HOOK_NEEDS)
+WEIGHT_NEEDS = (
+    *_overrides(
+        "sglang.srt.layers.quantization.unquant.UnquantizedLinearMethod",
+        apply=("layer", "x", "bias"),
+    ),
+    *_overrides(
+        "sglang.srt.layers.logits_processor.LogitsProcessor",
+        _compute_lm_head=("hidden_states", "lm_head", "embedding_bias", "out"),
+    ),
+    *_fields(
+        "sglang.srt.layers.logits_processor.LogitsProcessor",
+        "use_fp32_lm_head",
+        "rl_on_policy_target",
+    ),
+    *_overrides("sglang.srt.models.dspark", project_through_lm_head=("hidden", "lm_head")),
+    *_overrides(
+        "sglang.srt.models.dspark.VanillaMarkov",
+        get_prev_embeddings=("token_ids",),
+        project_bias=("latent_states",),
+    ),
+    *_overrides(
+        "sglang.srt.speculative.dspark_components.dspark_draft",
+        sample_draft_block=(
+            "base_logits",
+            "anchor_tokens",
+            "draft_hidden",
+            "sampling_info",
+            "markov_head",
+            "noise",
+            "device",
+            "tp_sync",
+            "greedy_draft",
+        ),
+    ),
+    *_fields(
+        "sglang.srt.speculative.dspark_components.dspark_draft.DraftBlockResult",
+        "draft_tokens",
+        "corrected_logits",
+    ),
+    *_fields("sglang.srt.sampling.sampling_batch_info.SamplingBatchInfo", "is_all_greedy"),
+    *_fields(
+        "sglang.srt.model_executor.model_runner_components.weight_updater.WeightUpdater",
+        "update_weights_from_disk",
+        "load_weights_from_distributed",
+        "update_weights_from_tensor",
+        "update_weights_from_ipc",
+    ),
+)
+"""Products with weights, and what replaces these."""
+
+NEEDS: tuple[Need, ...] = (
+    *PLATFORM_NEEDS,
+    *ATTENTION_NEEDS,
+    *POOL_NEEDS,
+    *HOOK_NEEDS,
+    *WEIGHT_NEEDS,
+)
 """All of them."""

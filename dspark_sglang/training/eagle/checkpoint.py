@@ -21,8 +21,10 @@ from dspark_sglang.training.vocabulary import SubVocabulary
 TABLES = ("d2t", "t2d", "lm_head.weight")
 """What a file over part of the vocabulary has besides the draft's weights."""
 
+EAGLE_ARCHITECTURES = ["LlamaForCausalLMEagle3"]
+
 FIXED: Mapping[str, Any] = {
-    "architectures": ["LlamaForCausalLMEagle3"],
+    "architectures": EAGLE_ARCHITECTURES,
     "model_type": "llama",
     "num_hidden_layers": 1,
     "hidden_act": "silu",
