@@ -85,10 +85,12 @@ def show(report: Report, run: Run, spans: Sequence[Span] | None, steps: Steps) -
     """Prints the table, the ratio and the span tree of a request that saw the change."""
     steps.console.print(table_of(report.rows))
     verified = report.verified_per_request
+    domains = report.dspark_over_plain_by_domain.items()
     for line in (
         f"output identical to plain decoding: {'yes' if report.identical_to_plain else 'NO'}",
-        f"tokens per second, DSPARK over plain, median: "
-        f"{report.dspark_over_plain_tokens_per_second:.2f}",
+        "tokens per second, DSPARK over plain, one request at a time, median: "
+        f"{report.dspark_over_plain_tokens_per_second:.2f} "
+        f"({', '.join(f'{name} {ratio:.2f}' for name, ratio in domains)})",
         f"tokens verified a step: {verified['before']:.2f} before the change, "
         f"{verified['after']:.2f} after; applied {report.seconds_from_write_to_applied:.2f} s "
         f"after the write, revisions {report.revisions[0]} and {report.revisions[1]}",

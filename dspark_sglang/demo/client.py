@@ -33,6 +33,8 @@ class Answer:
     top_logprobs: tuple[Any, ...] = ()
     """For each token the best candidates as [logprob, token id, text], when asked for."""
     prompt_tokens: int = 0
+    accepted_histogram: tuple[int, ...] = ()
+    """Rounds that accepted 0, 1, ... draft tokens; empty without speculation."""
 
 
 class Chat:
@@ -65,12 +67,14 @@ def generate(  # noqa: PLR0913  (each is an option of the request)
     top_logprobs: int = 0,
     traceparent: str = "",
     ignore_eos: bool = False,
+    temperature: float = 0.0,
 ) -> Answer:
-    """One greedy completion. Raises OSError when the server fails the request.
+    """One completion, greedy by default. Raises OSError when the server fails the request.
 
     With `ignore_eos` it has exactly `max_tokens` tokens.
     """
-    sampling = {"max_new_tokens": max_tokens, "temperature": 0.0, "ignore_eos": ignore_eos}
+    sampling: dict[str, Any] = {"max_new_tokens": max_tokens, "temperature": temperature}
+    sampling["ignore_eos"] = ignore_eos
     body: dict[str, Any] = {"text": text, "sampling_params": sampling}
     if top_logprobs:
         body |= {"return_logprob": True, "top_logprobs_num": top_logprobs}
@@ -113,6 +117,7 @@ def parse_answer(reply: dict[str, Any], seconds: float) -> Answer:
         accept_length=1 + meta.get("spec_num_correct_drafts", 0) / rounds if rounds else 0.0,
         verified_per_step=float(meta.get("spec_cap_length", whole_block)),
         prompt_tokens=int(meta.get("prompt_tokens", 0)),
+        accepted_histogram=tuple(meta.get("spec_correct_drafts_histogram") or ()),
         top_logprobs=tuple(meta.get("output_top_logprobs") or ()),
     )
 

@@ -31,9 +31,10 @@ class Change(NamedTuple):
 
 
 class Run(NamedTuple):
-    """All that the job brought; the batches of `plain`, `before` and `after` correspond."""
+    """All that the job brought: answers in the order of the prompts."""
 
     plain: list[Batch]
+    """One prompt each, as in `before`."""
     before: list[Batch]
     first_revision: int
     change: Change
@@ -57,9 +58,9 @@ class MainJob:
         steps("Write a schedule that verifies all over gRPC; wait until the worker runs it")
         first, seconds = self.apply(VERIFIES_ALL, "demo: flat cost table")
         steps.note(f"revision {first} runs {seconds:.2f} s after the write")
-        steps("Answer math, code and chat prompts on both servers, one at a time")
+        steps("Answer math, code and chat prompts, one at a time, on both servers in turn")
         urls = {"DSPARK": self.dspark_url, "plain": self.plain_url}
-        done = take_turns(urls, rounds, self.max_tokens, steps.note)
+        done = take_turns(urls, [[text] for text in texts], self.max_tokens, steps.note)
         steps("Replace policy, STS and SPS table over gRPC while requests run")
         change = self.change_under_load(rounds[0], VERIFIES_LITTLE, done["DSPARK"][0].seconds)
         steps.note(f"revision {change.revision} runs {change.seconds:.2f} s after the write")

@@ -37,11 +37,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """The content of `demo-report.json`; speeds are tokens per second of whole rounds."""
+    """The content of `demo-report.json`; speeds are tokens per second."""
 
     identical_to_plain: bool
     dspark_over_plain_tokens_per_second: float
-    """Median over the rounds before the change, both servers in the same run."""
+    """Median over the prompts, one at a time before the change, both servers in the same run."""
+    dspark_over_plain_by_domain: dict[str, float]
+    """The same of each domain's prompts."""
     accept_length: dict[str, float]
     """Mean by domain, before the change."""
     verified_per_request: dict[str, float]
@@ -69,6 +71,7 @@ def report_of(
     return Report(
         identical_to_plain=all(row.identical for row in rows),
         dspark_over_plain_tokens_per_second=median_ratio(run.before, run.plain),
+        dspark_over_plain_by_domain=speedup_by_domain(prompts, run),
         accept_length=accept_length_by_domain(rows),
         verified_per_request={
             "before": statistics.fmean(row.verified_before for row in rows),
@@ -111,6 +114,14 @@ def rows_of(prompts: Sequence[Prompt], run: Run, spans: Sequence[Span] | None) -
             )
         )
     return rows
+
+
+def speedup_by_domain(prompts: Sequence[Prompt], run: Run) -> dict[str, float]:
+    """Median over each domain's prompts of the ratio of tokens per second."""
+    pairs: dict[str, list[tuple[Batch, Batch]]] = {}
+    for prompt, ours, plain in zip(prompts, run.before, run.plain, strict=True):
+        pairs.setdefault(prompt.domain, []).append((ours, plain))
+    return {domain: median_ratio(*zip(*each, strict=True)) for domain, each in pairs.items()}
 
 
 def accept_length_by_domain(rows: Sequence[Row]) -> dict[str, float]:

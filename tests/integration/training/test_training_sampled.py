@@ -11,11 +11,12 @@ from training_helpers import MASK, tiny_llama
 from dspark_sglang.reference import DecodeOptions, SamplingParams, generate
 from dspark_sglang.reference.config import HeadType
 from dspark_sglang.reference.hf_target import HFTarget
+from dspark_sglang.training.accepting import walk
 from dspark_sglang.training.config import DraftSettings, TrainingConfig
 from dspark_sglang.training.drafters import DRAFTERS, as_drafter
 from dspark_sglang.training.initial import initialise
 from dspark_sglang.training.makers import frozen
-from dspark_sglang.training.sampled import sampled, sampled_acceptance
+from dspark_sglang.training.sampled import accepted_along, sampled
 from dspark_sglang.training.states import Sample
 from dspark_sglang.training.target import draft_config
 from dspark_sglang.training.trainee import Trainee
@@ -77,7 +78,8 @@ def test_coins_along_an_answer_give_the_rounds_of_decoding(
         made = generate(prompt, target, draft, options)
         decoded = [decoded[0] + len(made.rounds), decoded[1] + sum(r.accepted for r in made.rounds)]
         sample = _sample(target, draft, prompt + made.tokens, len(prompt))
-        found = sampled_acceptance(trainee, sampled(sample, lm_head, TEMPERATURE), generator)
+        answer = sampled(sample, lm_head, TEMPERATURE)
+        found = walk(accepted_along(trainee, answer, generator), GAMMA)
         walked = [walked[0] + found.rounds, walked[1] + found.tokens - found.rounds]
     ours, theirs = (accepted / rounds for rounds, accepted in (walked, decoded))
     assert 0.1 < theirs < GAMMA - 0.1

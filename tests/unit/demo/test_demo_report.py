@@ -27,17 +27,13 @@ def decode(name: str, *revisions: int) -> Span:
 
 def run(after_tokens: tuple[int, ...] = (5,)) -> Run:
     plain = [
-        Batch([traced("p0", 1, 2), traced("p1", 3, 4)], 2.0),
+        Batch([traced("p0", 1, 2)], 1.0),
+        Batch([traced("p1", 3, 4)], 2.0),
         Batch([traced("p2", 5)], 1.0),
     ]
     before = [
-        Batch(
-            [
-                traced("b0", 1, 2, accept=2.0, verified=8.0),
-                traced("b1", 3, 4, accept=1.5, verified=6.0),
-            ],
-            1.0,
-        ),
+        Batch([traced("b0", 1, 2, accept=2.0, verified=8.0)], 0.5),
+        Batch([traced("b1", 3, 4, accept=1.5, verified=6.0)], 0.5),
         Batch([traced("b2", 5, accept=3.0, verified=7.0)], 0.25),
     ]
     change = Change(9, 0.25, True, [traced("c0", 1, 2), traced("c1", 3, 4)])
@@ -56,7 +52,8 @@ def test_the_keys_that_others_read(tmp_path: Path) -> None:
     report().write(tmp_path / "report.json")
     written = json.loads((tmp_path / "report.json").read_text())
     assert written["identical_to_plain"] is True
-    assert written["dspark_over_plain_tokens_per_second"] == pytest.approx(3.0)
+    assert written["dspark_over_plain_tokens_per_second"] == pytest.approx(4.0)
+    assert written["dspark_over_plain_by_domain"] == {"math": 3.0, "code": 4.0}
     assert written["accept_length"] == {"math": 2.5, "code": 1.5}
     assert written["verified_per_request"] == {"before": 7.0, "after": 2.0}
     assert written["revisions"] == [4, 9]

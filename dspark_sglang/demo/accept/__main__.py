@@ -1,0 +1,153 @@
+"""`make bench-accept`: tokens a round of each drafter, by the reference and by the engine.
+
+Eagle3-style, DFlash, DSpark with each head and the shipped draft, on any prompts. Writes tables,
+three plots a temperature and `accept-report.json` into a folder and prints one JSON object last.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from dspark_sglang.demo.accept.drafts import SHIPPED, Budget, train, trained_in
+from dspark_sglang.demo.accept.engine import Load, measure
+from dspark_sglang.demo.accept.reference import Questions, Walks, acceptances
+from dspark_sglang.demo.accept.report import Results, figures_of, summary, write_report
+from dspark_sglang.demo.model import Models, prepared_models
+from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.prompts import Prompt, load_prompts
+from dspark_sglang.demo.servers import work_folder
+from dspark_sglang.demo.steps import Steps
+from dspark_sglang.reference.config_file import read_config
+from dspark_sglang.training.drafters import DRAFTERS
+from dspark_sglang.training.progress import Progress
+
+NOT_SERVED = ("eagle3",)
+"""Drafters that only the reference measures."""
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prompts", type=Path, help="JSON lines with 'prompt' (default: our own)")
+    parser.add_argument("--limit", type=int, help="only the first so many prompts of a domain")
+    parser.add_argument("--drafts", type=Path, help="the trainer's output folder of the drafters")
+    parser.add_argument("--drafters", nargs="*", choices=DRAFTERS, default=DRAFTERS)
+    parser.add_argument("--prompts-trained", type=int, default=300, help="of a domain, to train on")
+    parser.add_argument("--steps-trained", type=int, default=800, help="steps of each drafter")
+    parser.add_argument("--tokens", type=int, default=96, help="most tokens an answer")
+    parser.add_argument("--temperatures", nargs="+", type=float, default=(0.0, 1.0))
+    parser.add_argument("--concurrency", type=int, default=8, help="requests at a time")
+    parser.add_argument("--timed", type=int, default=5, help="prompts of a domain timed alone")
+    parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
+    parser.add_argument("--no-engine", action="store_true", help="the reference's side only")
+    parser.add_argument("--output", type=Path, default=Path("runs/accept"))
+    return parser.parse_args()
+
+
+def limited(prompts: list[Prompt], limit: int | None) -> list[Prompt]:
+    """The first `limit` of each domain."""
+    seen: dict[str, int] = {}
+    kept = []
+    for prompt in prompts:
+        seen[prompt.domain] = seen.get(prompt.domain, 0) + 1
+        if limit is None or seen[prompt.domain] <= limit:
+            kept.append(prompt)
+    return kept
+
+
+def drafts_of(options: argparse.Namespace, models: Models, steps: Steps) -> dict[str, Path]:
+    """Every drafter's folder, the shipped draft among them."""
+    if options.drafts:
+        found = trained_in(options.drafts, options.drafters)
+    else:
+        budget = Budget(options.prompts_trained, options.steps_trained)
+        found = train(options.drafters, models, budget, options.output / "drafters", steps)
+    return {**found, SHIPPED: models.draft}
+
+
+class Bench:
+    """One run."""
+
+    def __init__(self, options: argparse.Namespace, steps: Steps) -> None:
+        self.options, self.steps = options, steps
+        steps("Prepare the model and the drafters")
+        self.models = prepared_models()
+        self.prompts = limited(load_prompts(options.prompts), options.limit)
+        self.drafts = drafts_of(options, self.models, steps)
+        self.config = read_config(self.models.draft)
+        self.results = Results()
+
+    def reference(self) -> None:
+        """Walks every drafter along the target's answers."""
+        self.steps(f"The target answers {len(self.prompts)} prompts")
+        folder = self.options.output / f"answers-{self.options.dtype}-{self.options.tokens}"
+        walks = Walks(self._questions(), folder, Progress(self.steps.note))
+        walks.prepare()
+        for name, draft in self.drafts.items():
+            self.steps(f"{name}: the reference counts rounds")
+            for temperature in self.options.temperatures:
+                self._walked(name, walks.accepted(draft, temperature), temperature)
+
+    def _walked(self, name: str, accepted: dict[str, list[list[int]]], temperature: float) -> None:
+        lengths = self.results.block_lengths.setdefault(temperature, {})
+        for gamma in range(1, self.config.gamma + 1):
+            rounds = acceptances(accepted, name, temperature, gamma)
+            for key, each in rounds.items():
+                rows = lengths.setdefault(key.domain, {})
+                rows.setdefault(name, []).append(each.accept_length)
+        self.results.measured |= rounds
+
+    def engine(self) -> None:
+        """Serves every drafter that SGLang serves here."""
+        options = self.options
+        load = Load(
+            self.models,
+            self.prompts,
+            options.tokens,
+            options.temperatures,
+            options.concurrency,
+            options.dtype,
+            options.timed,
+        )
+        served = {name: draft for name, draft in self.drafts.items() if name not in NOT_SERVED}
+        with work_folder(options.output / "servers") as folder:
+            measured, speeds = measure(served, load, self.config.gamma, folder, self.steps)
+        self.results.measured |= measured
+        self.results.speeds = speeds
+
+    def _questions(self) -> Questions:
+        return Questions(
+            self.models.target,
+            self.prompts,
+            self.options.tokens,
+            tuple(self.options.temperatures),
+            self.options.dtype,
+            self.config.target_layer_ids,
+            self.config.mask_token_id,
+        )
+
+
+def run(options: argparse.Namespace, steps: Steps) -> dict[str, Any]:
+    """Measures, writes the report and gives its figures."""
+    bench = Bench(options, steps)
+    bench.reference()
+    if not options.no_engine:
+        bench.engine()
+    write_report(bench.results, options.output, steps)
+    return figures_of(bench.results.measured, bench.results.speeds)
+
+
+def main() -> None:
+    """Measures and prints."""
+    options = arguments()
+    try:
+        with ended_by_signals():
+            figures = run(options, Steps())
+    except (ProcessFailed, OSError, RuntimeError, ValueError) as fault:
+        raise SystemExit(f"bench-accept: {fault}") from None
+    print(json.dumps(summary(figures, options)))
+
+
+if __name__ == "__main__":
+    main()
