@@ -231,7 +231,7 @@ TRACING_NEEDS: tuple[Need, ...] = (
 CONTROL_LOSS = "DSPARK runs as SGLang's own worker, without run-time control"
 """What is missing where the rows above do not hold."""
 
-CPU_LOSS = "DSPARK does not run on a machine without an accelerator"
+CPU_LOSS = "DSPARK and DFLASH do not run on a machine without an accelerator"
 """What is missing where the rows of the CPU platform do not hold."""
 
 

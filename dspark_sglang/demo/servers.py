@@ -28,6 +28,8 @@ class EngineOptions:
     models: Models
     speculative: bool = True
     """False for plain decoding, without a draft."""
+    algorithm: str = "DSPARK"
+    """SGLang's speculative algorithm, DSPARK or DFLASH; the draft must be of its kind."""
     mode: str = "compact"
     """`SGLANG_RAGGED_VERIFY_MODE`: static or compact."""
     dtype: str = "float32"
@@ -68,7 +70,7 @@ def engine_command(options: EngineOptions, port: int) -> list[str]:
     command += ["--max-running-requests", str(options.max_requests), "--max-total-tokens", "16384"]
     command += ["--mem-fraction-static", "0.4", "--log-level", "info", "--sleep-on-idle"]
     if options.speculative:
-        command += ["--speculative-algorithm", "DSPARK"]
+        command += ["--speculative-algorithm", options.algorithm]
         command += ["--speculative-draft-model-path", str(options.models.draft)]
     if options.sps_file:
         command += ["--speculative-dspark-sps-table-path", str(options.sps_file)]

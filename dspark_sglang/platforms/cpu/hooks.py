@@ -68,7 +68,7 @@ def kernel_hooks() -> tuple[CpuHook, ...]:
     from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
     from dspark_kernels.softcap import softcap_
     from dspark_kernels.table_qk_norm_rope import table_qk_norm_rope_
-    from dspark_sglang.platforms.cpu import replacements
+    from dspark_sglang.platforms.cpu import dflash, replacements
 
     return (
         CpuHook(
@@ -101,12 +101,24 @@ def kernel_hooks() -> tuple[CpuHook, ...]:
             replacements.no_fused_kv_write,
             "its Triton kernel writes through raw pointers; upstream has a torch path as well",
         ),
+        CpuHook(
+            "sglang.srt.speculative.dflash_utils.is_dflash_sampling_verify_available",
+            "replace",
+            dflash.sampling_verify_available,
+            "without a kernel for it DFLASH answers sampled requests greedily",
+        ),
+        CpuHook(
+            "sglang.srt.speculative.dflash_utils.compute_dflash_sampling_correct_drafts_and_bonus",
+            "replace",
+            dflash.sampled_verdict,
+            "that kernel: verification of DFLASH drafts for sampled requests",
+        ),
     )
 
 
 def worker_hooks() -> tuple[CpuHook, ...]:
     """Hooks on what else a scheduler process does."""
-    from dspark_sglang.platforms.cpu import replacements, threads
+    from dspark_sglang.platforms.cpu import dflash, replacements, threads
 
     return (
         CpuHook(
@@ -132,6 +144,12 @@ def worker_hooks() -> tuple[CpuHook, ...]:
             "around",
             replacements.markov_sample_step,
             "it draws Gumbel noise over the vocabulary for greedy rows as well",
+        ),
+        CpuHook(
+            "sglang.srt.model_executor.model_runner.ModelRunner._extend_forward_kwargs",
+            "around",
+            dflash.extend_forward_kwargs,
+            "it rounds input embeddings to bfloat16, which a DFLASH draft in float32 cannot read",
         ),
     )
 

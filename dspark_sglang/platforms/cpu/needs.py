@@ -8,6 +8,8 @@ _POOL = "sglang.srt.mem_cache.memory_pool.MHATokenToKVPool"
 _WINDOW_POOL = "sglang.srt.mem_cache.swa_memory_pool.SWAKVPool"
 _BATCH = "sglang.srt.model_executor.forward_batch_info"
 _VERIFY = "sglang.srt.speculative.dflash_info.DFlashVerifyInput"
+_DFLASH = "sglang.srt.speculative.dflash_utils"
+_RUNNER = "sglang.srt.model_executor.model_runner.ModelRunner"
 _LAYER = "sglang.srt.layers.radix_attention"
 _OVERRIDES = "sglang.srt.arg_groups.overrides"
 _OPS = "sglang.kernels.ops"
@@ -202,6 +204,36 @@ HOOK_NEEDS = (
     *_calls(
         f"{_OPS}.speculative.dspark.markov_sample.MarkovSampleStep",
         torch=("temperatures", "has_sampled_rows"),
+    ),
+    *_overrides(_RUNNER, _extend_forward_kwargs=("forward_batch", "pp_proxy_tensors")),
+    *_fields(_RUNNER, "dtype"),
+    *_fields(f"{_BATCH}.ForwardBatch", "input_embeds", "replace_embeds"),
+    *_overrides(
+        _DFLASH,
+        is_dflash_sampling_verify_available=(),
+        compute_dflash_sampling_correct_drafts_and_bonus=(
+            "candidates",
+            "next_token_logits",
+            "sampling_info",
+            "max_top_k",
+            "uniform_top_k_value",
+            "threshold_single",
+            "threshold_acc",
+            "uniform_samples",
+            "uniform_samples_for_final_sampling",
+            "use_sparse_topk",
+        ),
+    ),
+    *_calls(
+        _DFLASH,
+        build_speculative_verify_target_probs=(
+            "next_token_logits",
+            "sampling_info",
+            "draft_token_num",
+            "bs",
+            "max_top_k",
+            "uniform_top_k_value",
+        ),
     ),
     *_calls(_OVERRIDES, resolving_view=("server_args",)),
     *_calls(_OVERRIDES, declare_resolution=("server_args", "source")),

@@ -93,7 +93,7 @@ class DSparkCpuPlatform(SRTPlatform):  # type: ignore[misc]
         return backend == ATTENTION_BACKEND
 
     def supports_speculative_algorithm(self, algorithm: str) -> bool:
-        """DSPARK, and DFLASH, whose draft blocks are the same."""
+        """DSPARK, and DFLASH, which drafts and verifies chains as well."""
         return algorithm.upper() in SPECULATIVE_ALGORITHMS
 
     def get_kv_pool_cls(self, *, kind: KVPoolKind) -> type | None:

@@ -37,6 +37,12 @@ def test_dspark_with_tables_and_traces() -> None:
     assert "--enable-trace" in command
 
 
+def test_another_algorithm_with_its_own_draft() -> None:
+    command = engine_command(EngineOptions("dflash", MODELS, algorithm="DFLASH"), 1234)
+    assert command[command.index("--speculative-algorithm") + 1] == "DFLASH"
+    assert command[command.index("--speculative-draft-model-path") + 1] == "/models/draft"
+
+
 def test_environment_of_a_worker_under_control(tmp_path: Path) -> None:
     options = EngineOptions("a", MODELS, control_endpoint="127.0.0.1:7", worker_id="w")
     environ = engine_environ(options, tmp_path)
