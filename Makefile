@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help venv model proto stubs readme lint typecheck unit property kernel integration e2e test demo serve verify-lossless verify-parity bench-overhead bench-attention bench-accept clean
+.PHONY: help venv model proto stubs readme lint typecheck unit property kernel integration e2e test demo serve verify-lossless verify-parity bench-overhead bench-attention bench-step bench-accept clean
 
 # The first Python that is new enough; name another with PYTHON=...
 IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
@@ -67,6 +67,9 @@ bench-overhead: venv  ## our worker against SGLang's own
 
 bench-attention: venv  ## our attention backend for CPUs against SGLang's torch_native (minutes)
 	@$(PY) -m dspark_sglang.demo.attention
+
+bench-step: venv  ## where the time of a decoding step goes, plain and with DSPARK
+	@$(PY) -m dspark_sglang.demo.step_profile
 
 bench-accept: venv  ## drafters compared (PROMPTS=file.jsonl, DRAFTS=folder of trained ones; else trains them, 1-2 hours)
 	@$(PY) -m dspark_sglang.demo.accept $(if $(PROMPTS),--prompts $(PROMPTS)) $(if $(DRAFTS),--drafts $(DRAFTS)) $(ARGS)
