@@ -101,7 +101,10 @@ def drawn(probs: Tensor, temperature: float, generator: Generator | None = None)
 
 
 def target_probs(logits: Tensor, params: SamplingParams) -> Tensor:
-    """p_t `[..., V]`: temperature, then top-k, then top-p, each renormalised, as upstream."""
+    """p_t `[..., V]`: temperature, then top-k, then top-p, each renormalised, as upstream verifies.
+
+    Where it decodes plainly, and with our worker, `top_p` is of the whole distribution instead.
+    """
     if params.is_greedy:
         return distribution(logits, 0.0)
     if params.top_k > 0:

@@ -16,6 +16,7 @@ from dspark_control.core import VERIFY_ALL, BudgetMode, SchedulingPolicy, SpsTab
 from dspark_control.planner import BudgetPlanner
 from dspark_sglang.worker.bounds import SMALLEST_SURVIVAL, within_bounds
 from dspark_sglang.worker.budget import SnapshotBudgetPlanner
+from dspark_sglang.worker.filtered_verify import FilteredVerify, differs_from_plain
 from dspark_sglang.worker.observers import StepObservers
 from dspark_sglang.worker.penalised_verify import PenalisedVerify
 from dspark_sglang.worker.penalties import Penalties
@@ -50,6 +51,7 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         self._revisions: deque[tuple[int, int]] = deque([(0, 0)], maxlen=64)
         if self._hosts_draft:
             self._observers: Any = StepObservers(self._observers)
+            self._filtered = FilteredVerify(self._verify_executor)
             self._penalised = PenalisedVerify(self._verify_executor, self._penalty_tables)
         if self.can_schedule:
             self._temperatures = self._own_temperatures()
@@ -106,6 +108,11 @@ class DSparkControlWorker(DSparkWorkerV2):  # type: ignore[misc]
         """As upstream; a batch with penalties runs outside the graphs that would drop them."""
         self._penalised.begin_decode(batch)
         return super()._forward_decode(batch, *args, **kwargs)
+
+    def _sampling_graph_eligible(self, *, sampling_info: Any, **facts: Any) -> bool:
+        """As upstream; a batch whose filters we apply is accepted outside the graphs."""
+        eligible = super()._sampling_graph_eligible(sampling_info=sampling_info, **facts)
+        return bool(eligible) and not differs_from_plain(sampling_info)
 
     def _penalty_tables(self) -> Penalties:
         runner = self.model_runner
