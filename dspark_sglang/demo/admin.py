@@ -76,10 +76,10 @@ class Admin:
         """What the service knows of its workers."""
         return list(self._stub.ListWorkers(admin_pb2.ListWorkersRequest()).workers)
 
-    def wait_applied(self, worker_id: str, revision: int, limit_s: float) -> None:
-        """Returns when the worker runs what it should since the revision.
+    def wait_applied(self, worker_id: str, revision: int, limit_s: float) -> int:
+        """Returns when the worker runs what it should since the revision: what it runs then.
 
-        A write that changes nothing for the worker leaves its revision alone.
+        That is an older revision after a write that changes nothing for the worker.
 
         Raises RuntimeError when it rejects it, TimeoutError when the time is up.
         """
@@ -87,7 +87,7 @@ class Admin:
         while time.monotonic() < deadline:
             for worker in self.workers():
                 if worker.worker_id == worker_id and _runs(worker, revision):
-                    return
+                    return int(worker.applied_revision)
             time.sleep(POLL_S)
         raise TimeoutError(f"{worker_id} did not apply revision {revision} in {limit_s:.0f} s")
 

@@ -39,10 +39,12 @@ class Fleet:
         self.control.child.stop(grace_s=0)
 
     def apply(self, schedule, reason="test") -> int:
-        """Writes a schedule and waits until the worker runs it; the revision."""
+        """Writes a schedule and waits until the worker runs it; the revision that it runs.
+
+        A schedule that runs already is not sent again.
+        """
         revision = self.admin.bind(schedule, reason)
-        self.admin.wait_applied(WORKER_ID, revision, APPLY_LIMIT_S)
-        return revision
+        return self.admin.wait_applied(WORKER_ID, revision, APPLY_LIMIT_S)
 
     def trace(self, trace_id: str, limit_s: float) -> list[Span]:
         """The spans of a finished request, once its root span is there."""

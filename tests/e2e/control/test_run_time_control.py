@@ -62,6 +62,7 @@ def test_output_stays_the_same_while_everything_changes_every_200_ms(fleet, sett
 
 
 def test_the_server_itself_says_what_it_runs(fleet):
+    fleet.apply(VERIFIES_LITTLE)
     revision = fleet.apply(VERIFIES_ALL)
     with urllib.request.urlopen(f"{fleet.url}/server_info", timeout=30) as answer:
         status = json.load(answer)["internal_states"][0]["dspark"]
