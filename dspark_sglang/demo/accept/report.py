@@ -92,6 +92,7 @@ def summary(figures: Mapping[str, Any], options: argparse.Namespace) -> dict[str
         f"{options.concurrency} requests at a time; accept_length is greedy and the engine's, the "
         "reference's for eagle3; ratios are of the means over the domains; speed: medians over "
         f"{options.timed} prompts a domain, one request at a time, in turn with a plain server; "
-        "shipped is a longer run than the others"
+        "shipped is a longer run than the others; SGLang's DFLASH drafts greedily at every "
+        "temperature, its reference samples as DSPARK does"
     )
     return {"bench": "accept", "figures": dict(figures), "how": how}

@@ -26,7 +26,7 @@ def register_hooks() -> None:
 
     hooks = argument_hooks()
     if "sglang.srt.managers.scheduler" in sys.modules:
-        hooks += kernel_hooks() + worker_hooks() + weight_hooks()
+        hooks += kernel_hooks() + worker_hooks() + weight_hooks() + update_hooks()
     for hook in hooks:
         HookRegistry.register(hook.target, hook.function, HookType(hook.kind))
 
@@ -189,6 +189,14 @@ def weight_hooks() -> tuple[CpuHook, ...]:
             vocabulary.sample_block,
             "it drafts places among these tokens",
         ),
+    )
+
+
+def update_hooks() -> tuple[CpuHook, ...]:
+    """Hooks on everything that replaces weights: what is derived from them is made anew."""
+    from dspark_sglang.platforms.cpu import packing
+
+    return (
         CpuHook(
             "sglang.srt.model_executor.model_runner_components.weight_updater"
             ".WeightUpdater.update_weights_from_disk",

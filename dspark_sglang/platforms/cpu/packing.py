@@ -8,6 +8,7 @@ A packed weight stays beside the plain one, which upstream reads too, and is mad
 upstream has replaced weights. Where memory is short, products run as before.
 """
 
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -115,9 +116,14 @@ def _pack(layer: Any) -> torch.Tensor | None:
     if not isinstance(weight, torch.Tensor) or not _can_pack(weight):
         return None
     if not _has_room(weight.nbytes):
-        logger.warning("Too little memory is free to pack weights: products are slower")
+        _warn_once()
         return None
     return pack(weight)
+
+
+@functools.cache
+def _warn_once() -> None:
+    logger.warning("Too little memory is free to pack all weights: products are slower")
 
 
 def _can_pack(weight: torch.Tensor) -> bool:
