@@ -2,8 +2,7 @@
 
 A draft trained on part of the target's vocabulary has learned nothing of the other tokens: their
 rows of W2 are zero. Such a draft never proposes them, so that a round needs only its own rows of
-LM head and W2, on a CPU a tenth of the time of a step. The output stays the target's, which may
-emit any token.
+LM head and W2. The output stays the target's, which may emit any token.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Weights packed once for oneDNN, which a CPU multiplies up to several times faster.
 
 A step of decoding multiplies a few rows with every weight of the model. Torch packs a weight
-anew in each product, or reads it in an order that suits one row only: eight rows in float32 take
-two to four times as long as one. Packed beforehand, they take as long as one.
+anew in each product, or reads it in an order that suits one row only, so that a few rows in
+float32 take much longer than one. Packed beforehand, they take little longer.
 
 A packed weight stays beside the plain one, which upstream reads too, and is made anew after
 upstream has replaced weights. Where memory is short, products run as before.
