@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from dspark_sglang.demo.batches import Batch, median_ratio, take_turns
 from dspark_sglang.demo.client import mean, server_info
 from dspark_sglang.demo.model import Models, prepared_models
-from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.processes import one_line_faults
 from dspark_sglang.demo.servers import EngineOptions, engine, engine_environ, work_folder
 from dspark_sglang.demo.steps import Steps
 from dspark_sglang.platforms.cpu.backends import ATTENTION_BACKEND
@@ -167,11 +167,8 @@ def main() -> None:
     """Measures and prints."""
     options = arguments()
     threads = engine_environ(options_of(OURS, Models(Path(), Path())), Path())["OMP_NUM_THREADS"]
-    try:
-        with ended_by_signals():
-            figures = measure(options, Steps())
-    except (ProcessFailed, OSError, RuntimeError) as fault:
-        raise SystemExit(f"bench-attention: {fault}") from None
+    with one_line_faults("bench-attention"):
+        figures = measure(options, Steps())
     print(json.dumps({"bench": "attention", "figures": figures, "how": how(options, threads)}))
 
 

@@ -19,7 +19,7 @@ from dspark_sglang.demo.changer import Changes, changing
 from dspark_sglang.demo.client import Answer, Chat, generate_all, mean
 from dspark_sglang.demo.comparing import Difference, differences
 from dspark_sglang.demo.model import Models, prepared_models
-from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.processes import one_line_faults
 from dspark_sglang.demo.prompts import load_prompts
 from dspark_sglang.demo.servers import EngineOptions, control_service, engine, work_folder
 from dspark_sglang.demo.steps import Steps
@@ -158,11 +158,8 @@ def run(options: argparse.Namespace, steps: Steps) -> dict[str, Any]:
 def main() -> None:
     """Verifies; status 1 for a difference that rounding does not explain."""
     options = arguments()
-    try:
-        with ended_by_signals():
-            figures = run(options, Steps())
-    except (ProcessFailed, OSError, RuntimeError, ValueError) as fault:
-        raise SystemExit(f"verify-lossless: {fault}") from None
+    with one_line_faults("verify-lossless"):
+        figures = run(options, Steps())
     options.report.write_text(json.dumps(figures, indent=1) + "\n")
     print(json.dumps(summary(figures, options)))
     if any(each["differences_unexplained"] for each in figures["passes"].values()):

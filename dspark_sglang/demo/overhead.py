@@ -18,7 +18,7 @@ from dspark_sglang.demo.admin import ARTIFACTS, Schedule, admin
 from dspark_sglang.demo.batches import Batch, answer_batch, median_ratio, take_turns
 from dspark_sglang.demo.client import Chat, mean
 from dspark_sglang.demo.model import Models, prepared_models
-from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.processes import one_line_faults
 from dspark_sglang.demo.prompts import load_prompts
 from dspark_sglang.demo.servers import EngineOptions, control_service, engine, work_folder
 from dspark_sglang.demo.steps import Steps
@@ -94,11 +94,8 @@ def _verified(batches: Sequence[Batch]) -> float:
 def main() -> None:
     """Measures and prints."""
     options = arguments()
-    try:
-        with ended_by_signals():
-            figures = measure(options, Steps())
-    except (ProcessFailed, OSError, RuntimeError) as fault:
-        raise SystemExit(f"bench-overhead: {fault}") from None
+    with one_line_faults("bench-overhead"):
+        figures = measure(options, Steps())
     how = (
         f"CPU, float32, compact, {options.requests} requests of up to {options.tokens} tokens at a "
         f"time, {options.rounds} rounds in turn after a warm-up, same tables, tracing off; median "

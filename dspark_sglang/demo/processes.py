@@ -137,6 +137,16 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(each, handler)
 
 
+@contextmanager
+def one_line_faults(command: str) -> Iterator[None]:
+    """Ends the program with one line for what a user can mend; signals unwind the block too."""
+    try:
+        with ended_by_signals():
+            yield
+    except (OSError, RuntimeError, ValueError) as fault:
+        raise SystemExit(f"{command}: {fault}") from None
+
+
 def free_port() -> int:
     """A TCP port of the loopback interface that nobody listens on right now."""
     with socket.socket() as probe:

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from dspark_sglang.demo.client import Chat, generate
 from dspark_sglang.demo.model import prepared_models
-from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.processes import ProcessFailed, one_line_faults
 from dspark_sglang.demo.prompts import load_prompts
 from dspark_sglang.demo.servers import EngineOptions, engine, work_folder
 from dspark_sglang.demo.steps import Steps
@@ -151,11 +151,8 @@ def show(figures: dict[str, dict[str, float]], steps: Steps) -> None:
 def main() -> None:
     """Measures and prints."""
     options, steps = arguments(), Steps()
-    try:
-        with ended_by_signals():
-            figures = measure(options, steps)
-    except (ProcessFailed, OSError, RuntimeError) as fault:
-        raise SystemExit(f"bench-step: {fault}") from None
+    with one_line_faults("bench-step"):
+        figures = measure(options, steps)
     show(figures, steps)
     how = (
         f"CPU, {options.dtype}, one greedy request of {options.tokens} tokens after a warm-up, "

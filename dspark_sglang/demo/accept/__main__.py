@@ -14,7 +14,7 @@ from dspark_sglang.demo.accept.engine import Load, measure
 from dspark_sglang.demo.accept.reference import Questions, Walks, acceptances
 from dspark_sglang.demo.accept.report import Results, figures_of, summary, write_report
 from dspark_sglang.demo.model import Models, prepared_models
-from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.processes import one_line_faults
 from dspark_sglang.demo.prompts import Prompt, load_prompts
 from dspark_sglang.demo.servers import work_folder
 from dspark_sglang.demo.steps import Steps
@@ -141,11 +141,8 @@ def run(options: argparse.Namespace, steps: Steps) -> dict[str, Any]:
 def main() -> None:
     """Measures and prints."""
     options = arguments()
-    try:
-        with ended_by_signals():
-            figures = run(options, Steps())
-    except (ProcessFailed, OSError, RuntimeError, ValueError) as fault:
-        raise SystemExit(f"bench-accept: {fault}") from None
+    with one_line_faults("bench-accept"):
+        figures = run(options, Steps())
     print(json.dumps(summary(figures, options)))
 
 

@@ -19,7 +19,7 @@ from dspark_sglang.demo.parity.engine import Load, answered
 from dspark_sglang.demo.parity.heads import HEADS, make_pair
 from dspark_sglang.demo.parity.oracle import Oracle, PlainOracle
 from dspark_sglang.demo.parity.report import figures_of, summary
-from dspark_sglang.demo.processes import ProcessFailed, ended_by_signals
+from dspark_sglang.demo.processes import one_line_faults
 from dspark_sglang.demo.prompts import load_prompts
 from dspark_sglang.demo.servers import work_folder
 from dspark_sglang.demo.steps import Steps
@@ -97,11 +97,8 @@ def run(options: argparse.Namespace, steps: Steps) -> dict[str, Findings]:
 def main() -> None:
     """Compares; status 1 for a difference that rounding does not explain."""
     options = arguments()
-    try:
-        with ended_by_signals():
-            findings = run(options, Steps())
-    except (ProcessFailed, OSError, RuntimeError, ValueError) as fault:
-        raise SystemExit(f"verify-parity: {fault}") from None
+    with one_line_faults("verify-parity"):
+        findings = run(options, Steps())
     figures = {name: figures_of(each) for name, each in findings.items()}
     details = {name: [m._asdict() for m in each.mismatches] for name, each in findings.items()}
     report = {"figures": figures, "mismatches": details}

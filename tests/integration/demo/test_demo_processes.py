@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dspark_sglang.demo.processes import ProcessFailed, free_port, running
+from dspark_sglang.demo.processes import ProcessFailed, free_port, one_line_faults, running
 
 # A process that ignores SIGTERM, with a child in a process group of its own.
 STUBBORN = """
@@ -101,3 +101,11 @@ def test_signals_to_the_run_end_its_children(tmp_path: Path, number: signal.Sign
 
 def test_free_ports_are_bindable() -> None:
     assert 1024 < free_port() < 65536
+
+
+@pytest.mark.parametrize("fault", [ProcessFailed("no server"), ValueError("bad"), OSError("gone")])
+def test_a_fault_of_a_command_is_one_line(fault: Exception) -> None:
+    with pytest.raises(SystemExit, match=f"^bench: {fault}$"), one_line_faults("bench"):
+        raise fault
+    with pytest.raises(TypeError), one_line_faults("bench"):
+        raise TypeError("a fault of ours keeps its traceback")
