@@ -60,7 +60,9 @@ class DraftSettings(Section):
     from_target_layers: bool = True
     """Start from the target's last layers instead of random weights."""
     from_draft: Path | None = None
-    """Start from this draft instead; layers that it has not begin as the identity."""
+    """Start from this draft instead; layers that it has not begin as the identity.
+
+    Where it drafts as many tokens as `fit.vocabulary` has, these stay the vocabulary."""
 
     @model_validator(mode="after")
     def _rank_fits_head(self) -> "DraftSettings":

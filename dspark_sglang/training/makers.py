@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import torch
 
-from dspark_sglang.reference import read_draft
+from dspark_sglang.reference import Draft, read_draft
 from dspark_sglang.training.answers import Answer
 from dspark_sglang.training.config import DraftSettings, EagleSettings, TrainingConfig
 from dspark_sglang.training.eagle.checkpoint import EAGLE_ARCHITECTURES, read_eagle
@@ -55,21 +55,27 @@ class BlockMaker:
         return self.full.target_layer_ids
 
     def started(self, answers: Sequence[Answer]) -> Trainee:
-        """As in `Maker`."""
-        fit = self.config.fit
-        trainee = self._over(frequent_tokens(answers, self.full.vocab_size, fit.vocabulary))
+        """As in `Maker`; a draft of as many tokens keeps its own when it is trained further."""
+        fit, older = self.config.fit, self._older()
+        vocabulary = frequent_tokens(answers, self.full.vocab_size, fit.vocabulary)
+        if older and len(kept := drafted_vocabulary(older)) == len(vocabulary):
+            vocabulary = kept
+        trainee = self._over(vocabulary)
         initialise(trainee.draft, fit.seed)
         if self.settings.from_target_layers:
             some = answers[0].prompt_ids + answers[0].answer_ids
             start_from_target(trainee.draft, self.model, some)
-        if self.settings.from_draft:
-            older = read_draft(self.settings.from_draft, torch.float32)
+        if older:
             start_from_draft(trainee.draft, trainee.vocabulary.narrowed(older))
         return trainee
 
     def kept(self, folder: Path) -> Trainee:
         """As in `Maker`: over the tokens that it drafts."""
         return kept_block(folder, self.model, self.config)
+
+    def _older(self) -> Draft | None:
+        folder = self.settings.from_draft
+        return read_draft(folder, torch.float32) if folder else None
 
     def _over(self, vocabulary: SubVocabulary) -> Trainee:
         return Trainee(self.full, vocabulary, frozen(self.model, vocabulary, self.config))

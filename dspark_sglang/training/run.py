@@ -131,6 +131,8 @@ class Run:
         train, held_out = self.split()
         material = Material(self.sample, train, held_out)
         learner = self.maker.started(self.answers)
+        tokens = {"the vocabulary, which follows from the answers,": learner.vocabulary.digest}
+        agree(self.output / "fit" / "vocabulary.json", tokens)
         return Fit(learner, material, self.config.fit, self.output / "fit")
 
     def evaluate(self) -> None:

@@ -5,6 +5,7 @@ faster and is then spread over the whole vocabulary: tokens outside share one ro
 zero rows in W2, by which they are known and left out (`reference.vocabulary`).
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -35,6 +36,11 @@ class SubVocabulary:
     def is_whole(self) -> bool:
         """Whether it is the target's whole vocabulary."""
         return len(self) == self.vocab_size
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal, of its tokens."""
+        return hashlib.sha256(self.ids.cpu().numpy().tobytes()).hexdigest()[:16]
 
     def config(self, full: DraftConfig) -> DraftConfig:
         """The config of a draft over this vocabulary and the row for the others."""

@@ -6,12 +6,15 @@ three plots a temperature and `accept-report.json` into a folder and prints one 
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dspark_sglang.demo.accept.drafts import SHIPPED, Budget, train, trained_in
-from dspark_sglang.demo.accept.engine import Load, measure
-from dspark_sglang.demo.accept.reference import Questions, Walks, acceptances
+from dspark_sglang.demo.accept.engine import Load, parts
+from dspark_sglang.demo.accept.kept import Kept
+from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE
+from dspark_sglang.demo.accept.reference import Questions, Walks, part_of
 from dspark_sglang.demo.accept.report import Results, figures_of, summary, write_report
 from dspark_sglang.demo.model import Models, prepared_models
 from dspark_sglang.demo.processes import one_line_faults
@@ -24,6 +27,8 @@ from dspark_sglang.training.progress import Progress
 
 NOT_SERVED = ("eagle3",)
 """Drafters that only the reference measures."""
+BOTH_SIDES = ("tokens", "temperatures", "dtype")
+"""Options that what is measured depends on."""
 
 
 def arguments() -> argparse.Namespace:
@@ -33,6 +38,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="only the first so many prompts of a domain")
     parser.add_argument("--drafts", type=Path, help="the trainer's output folder of the drafters")
     parser.add_argument("--drafters", nargs="*", choices=DRAFTERS, default=DRAFTERS)
+    parser.add_argument(
+        "--draft", nargs="*", type=named, default=(), metavar="NAME=FOLDER", help="more drafts"
+    )
     parser.add_argument("--prompts-trained", type=int, default=300, help="of a domain, to train on")
     parser.add_argument("--steps-trained", type=int, default=800, help="steps of each drafter")
     parser.add_argument("--tokens", type=int, default=96, help="most tokens an answer")
@@ -43,6 +51,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--no-engine", action="store_true", help="the reference's side only")
     parser.add_argument("--output", type=Path, default=Path("runs/accept"))
     return parser.parse_args()
+
+
+def named(text: str) -> tuple[str, Path]:
+    """A draft of the command line."""
+    name, _, folder = text.partition("=")
+    if not name or not (Path(folder) / "config.json").exists():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=FOLDER with the folder of a draft, which has a config.json"
+        )
+    return name, Path(folder)
 
 
 def limited(prompts: list[Prompt], limit: int | None) -> list[Prompt]:
@@ -63,7 +81,7 @@ def drafts_of(options: argparse.Namespace, models: Models, steps: Steps) -> dict
     else:
         budget = Budget(options.prompts_trained, options.steps_trained)
         found = train(options.drafters, models, budget, options.output / "drafters", steps)
-    return {**found, SHIPPED: models.draft}
+    return {**found, **dict(options.draft), SHIPPED: models.draft}
 
 
 class Bench:
@@ -80,28 +98,41 @@ class Bench:
 
     def reference(self) -> None:
         """Walks every drafter along the target's answers."""
-        self.steps(f"The target answers {len(self.prompts)} prompts")
-        folder = self.options.output / f"answers-{self.options.dtype}-{self.options.tokens}"
+        options, kept = self.options, self._kept(REFERENCE, ())
+        folder = options.output / f"answers-{options.dtype}-{options.tokens}"
         walks = Walks(self._questions(), folder, Progress(self.steps.note))
+        self.steps(f"The target answers {len(self.prompts)} prompts")
         walks.prepare()
         for name, draft in self.drafts.items():
             self.steps(f"{name}: the reference counts rounds")
-            for temperature in self.options.temperatures:
-                self._walked(name, walks.accepted(draft, temperature), temperature)
-
-    def _walked(self, name: str, accepted: dict[str, list[list[int]]], temperature: float) -> None:
-        lengths = self.results.block_lengths.setdefault(temperature, {})
-        for gamma in range(1, self.config.gamma + 1):
-            rounds = acceptances(accepted, name, temperature, gamma)
-            for key, each in rounds.items():
-                rows = lengths.setdefault(key.domain, {})
-                rows.setdefault(name, []).append(each.accept_length)
-        self.results.measured |= rounds
+            if (part := kept.read(name, draft)) is None:
+                part = part_of(walks, name, draft, self.config.gamma)
+                kept.write(name, draft, part)
+            self.results.add(name, part)
 
     def engine(self) -> None:
         """Serves every drafter that SGLang serves here."""
+        options, kept = self.options, self._kept(ENGINE, ("concurrency", "timed"))
+        served = {name: draft for name, draft in self.drafts.items() if name not in NOT_SERVED}
+        found = {name: kept.read(name, draft) for name, draft in served.items()}
+        missing = {name: served[name] for name, part in found.items() if part is None}
+        with work_folder(options.output / "servers") as folder:
+            for name, part in parts(missing, self._load(), self.config.gamma, folder, self.steps):
+                kept.write(name, served[name], part)
+                found[name] = part
+        for name, each in found.items():
+            if each is not None:
+                self.results.add(name, each)
+
+    def _kept(self, side: str, names: Sequence[str]) -> Kept:
+        """Where the parts of a side are, by the options called `names` and those of both sides."""
+        settings = {name: getattr(self.options, name) for name in (*BOTH_SIDES, *names)}
+        settings["prompts"] = [each.text for each in self.prompts]
+        return Kept(self.options.output / "measured", side, settings)
+
+    def _load(self) -> Load:
         options = self.options
-        load = Load(
+        return Load(
             self.models,
             self.prompts,
             options.tokens,
@@ -110,11 +141,6 @@ class Bench:
             options.dtype,
             options.timed,
         )
-        served = {name: draft for name, draft in self.drafts.items() if name not in NOT_SERVED}
-        with work_folder(options.output / "servers") as folder:
-            measured, speeds = measure(served, load, self.config.gamma, folder, self.steps)
-        self.results.measured |= measured
-        self.results.speeds = speeds
 
     def _questions(self) -> Questions:
         return Questions(

@@ -5,12 +5,13 @@ one request at a time against a plain server, the two in turn.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from dspark_sglang.demo.accept.kept import Part
 from dspark_sglang.demo.accept.measured import ENGINE, Key, Measured, of_histogram
 from dspark_sglang.demo.batches import median_ratio, take_turns
 from dspark_sglang.demo.client import Chat, generate
@@ -93,12 +94,12 @@ def _summed(histograms: Sequence[Sequence[int]]) -> list[int]:
     return [sum(column) for column in zip_longest(*histograms, fillvalue=0)]
 
 
-def measure(
+def parts(
     drafts: dict[str, Path], load: Load, gamma: int, folder: Path, steps: Steps
-) -> tuple[Measured, dict[str, dict[str, float]]]:
+) -> Iterator[tuple[str, Part]]:
     """The rounds of every drafter, and its speed over plain decoding by domain."""
-    measured: Measured = {}
-    speeds: dict[str, dict[str, float]] = {}
+    if not drafts:
+        return
     with engine(load.plain_options(), folder) as plain:
         plain.wait_ready(steps.note)
         for name, draft in drafts.items():
@@ -106,7 +107,7 @@ def measure(
             with engine(load.options(name, draft), folder) as server:
                 server.wait_ready(steps.note)
                 served = Served(name, server.url, load)
+                measured: Measured = {}
                 for temperature in load.temperatures:
                     measured |= served.rounds(temperature, gamma)
-                speeds[name] = served.speeds(plain.url, steps)
-    return measured, speeds
+                yield name, Part(measured, served.speeds(plain.url, steps))

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from dspark_sglang.demo.accept.measured import REFERENCE, Key
+from dspark_sglang.demo.accept.kept import Part
+from dspark_sglang.demo.accept.measured import REFERENCE, Key, Measured
 from dspark_sglang.demo.prompts import Prompt
 from dspark_sglang.training.accepting import Acceptance, added, drafted, walk
 from dspark_sglang.training.config import AnswerConfig, DraftSettings, TrainingConfig
@@ -101,6 +102,21 @@ def acceptances(
         )
         for domain, answers in accepted.items()
     }
+
+
+def part_of(walks: Walks, drafter: str, draft: Path, gamma: int) -> Part:
+    """The rounds of a drafter, and its accept length with blocks of 1 to `gamma` tokens."""
+    measured: Measured = {}
+    lengths: dict[float, dict[str, list[float]]] = {}
+    for temperature in walks.questions.temperatures:
+        accepted = walks.accepted(draft, temperature)
+        for size in range(1, gamma + 1):
+            rounds = acceptances(accepted, drafter, temperature, size)
+            for key, each in rounds.items():
+                rows = lengths.setdefault(temperature, {})
+                rows.setdefault(key.domain, []).append(each.accept_length)
+        measured |= rounds
+    return Part(measured, block_lengths=lengths)
 
 
 def _config(questions: Questions, folder: Path) -> TrainingConfig:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dspark_sglang.demo.accept.kept import Part, rows_of
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE, Measured, accept_lengths, ratio
 from dspark_sglang.demo.accept.plots import save_block_lengths, save_conditional, save_lengths
 from dspark_sglang.demo.accept.table import (
@@ -24,12 +25,23 @@ class Results:
     """What a run has measured so far."""
 
     measured: Measured = field(default_factory=dict)
-    speeds: Speeds = field(default_factory=dict)
+    speeds: dict[str, Mapping[str, float]] = field(default_factory=dict)
     block_lengths: dict[float, dict[str, dict[str, list[float]]]] = field(default_factory=dict)
     """By temperature, domain and drafter: the reference's accept length with 1, 2, ... tokens."""
 
+    def add(self, drafter: str, part: Part) -> None:
+        """Takes what was measured of a drafter on one side."""
+        self.measured |= part.measured
+        if part.speeds:
+            self.speeds[drafter] = part.speeds
+        for temperature, by_domain in part.block_lengths.items():
+            for domain, row in by_domain.items():
+                domains = self.block_lengths.setdefault(temperature, {})
+                domains.setdefault(domain, {})[drafter] = row
+
 
 DSPARK, DFLASH, EAGLE3 = "vanilla", "dflash", "eagle3"
+HEADS = ("vanilla", "gated", "rnn")
 
 
 def figures_of(measured: Measured, speeds: Speeds) -> dict[str, Any]:
@@ -57,6 +69,9 @@ def figures_of(measured: Measured, speeds: Speeds) -> dict[str, Any]:
             for (side, each), rows in sides.items()
             if rows
         },
+        "dspark_over_dflash_by_head": {
+            head: ratio(engine or reference, head, DFLASH) for head in HEADS if head in reference
+        },
         "tokens_per_second_over_plain": {name: dict(row) for name, row in speeds.items()},
     }
 
@@ -73,12 +88,12 @@ def write_report(results: Results, folder: Path, steps: Steps) -> None:
         save_block_lengths(lengths, temperature, folder / f"block-length-{temperature:g}.png")
     if results.speeds:
         steps.console.print(speed_table(results.speeds))
-    rows = [
-        {**key._asdict(), **each._asdict(), "conditional": each.conditional}
-        for key, each in measured.items()
-    ]
     figures = figures_of(measured, results.speeds)
-    report = {"figures": figures, "measured": rows, "block_lengths": results.block_lengths}
+    report = {
+        "figures": figures,
+        "measured": rows_of(measured),
+        "block_lengths": results.block_lengths,
+    }
     (folder / "accept-report.json").write_text(json.dumps(report, indent=1) + "\n")
     steps.note(f"report and plots: {folder}")
 

@@ -14,11 +14,12 @@ from training_helpers import run_config
 
 from dspark_sglang.reference import DecodeOptions, Draft, Generation, Round, generate, read_draft
 from dspark_sglang.reference.hf_target import HFTarget
-from dspark_sglang.training.answers import read_answers
+from dspark_sglang.training.answers import Answer, read_answers
 from dspark_sglang.training.config import TrainingConfig
 from dspark_sglang.training.progress import Progress
 from dspark_sglang.training.prompts import read_prompts
 from dspark_sglang.training.run import Run
+from dspark_sglang.training.trainee import Trainee
 
 pytestmark = pytest.mark.integration
 
@@ -113,6 +114,42 @@ def test_a_resumed_run_ends_with_equal_bits(learned: Learned, config: TrainingCo
     straight, resumed = fitted("straight", 30), fitted("resumed", 10, 20, 30)
     assert straight.keys() == resumed.keys()
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def other_words(answers: list[Answer]) -> list[Answer]:
+    """Each answer with the tokens of another part of the vocabulary."""
+    return [each._replace(answer_ids=[(i + 30) % 60 for i in each.answer_ids]) for each in answers]
+
+
+def test_a_draft_keeps_its_tokens_when_it_is_trained_further(
+    learned: Learned, config: TrainingConfig
+) -> None:
+    older = quiet_run(with_fit(config, vocabulary=20)).maker.started(learned.run.answers)
+    assert isinstance(older, Trainee)
+    torch.nn.init.normal_(older.draft.get_parameter("markov_head.markov_w2.weight"))
+    older.write(config.output / "older")
+    draft = config.draft.model_copy(update={"from_draft": config.output / "older"})
+    further = with_fit(config.model_copy(update={"draft": draft}), vocabulary=20)
+    others = other_words(learned.run.answers)
+    assert quiet_run(with_fit(config, vocabulary=20)).maker.started(others).vocabulary.digest != (
+        older.vocabulary.digest
+    )
+    newer = quiet_run(further).maker.started(others)
+    assert torch.equal(newer.vocabulary.ids, older.vocabulary.ids)
+    wider = quiet_run(with_fit(further, vocabulary=25)).maker.started(others)
+    assert len(wider.vocabulary) == 25
+
+
+def test_a_run_does_not_go_on_with_another_vocabulary(
+    learned: Learned, config: TrainingConfig
+) -> None:
+    run = quiet_run(with_fit(config, vocabulary=20))
+    run.answers, run.states = learned.run.answers, learned.run.states
+    run.new_fit()
+    run.new_fit()
+    run.answers = other_words(run.answers)
+    with pytest.raises(ValueError, match="vocabulary, which follows from the answers"):
+        run.new_fit()
 
 
 def test_what_was_answered_is_not_answered_again(config: TrainingConfig) -> None:

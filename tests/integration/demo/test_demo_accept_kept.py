@@ -1,0 +1,57 @@
+"""bench-accept keeps what it has measured of a drafter, as long as nothing has changed."""
+
+from pathlib import Path
+
+import pytest
+
+from dspark_sglang.demo.accept.__main__ import named
+from dspark_sglang.demo.accept.kept import Kept, Part
+from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE, Key, of_histogram
+
+SETTINGS = {"tokens": 32, "prompts": ["one", "two"], "temperatures": (0.0, 1.0)}
+PART = Part(
+    {
+        Key("vanilla", ENGINE, 0.0, "math"): of_histogram((4, 3, 0, 1), 3),
+        Key("vanilla", ENGINE, 1.0, "chat"): of_histogram((2, 2), 3),
+    },
+    {"math": 1.5},
+    {0.0: {"math": [1.25, 1.5, 1.625]}},
+)
+
+
+@pytest.fixture(name="draft")
+def _draft(tmp_path: Path) -> Path:
+    folder = tmp_path / "draft"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+def test_a_part_is_read_as_it_was_written(tmp_path: Path, draft: Path) -> None:
+    kept = Kept(tmp_path / "measured", ENGINE, SETTINGS)
+    assert kept.read("vanilla", draft) is None
+    kept.write("vanilla", draft, PART)
+    assert Kept(tmp_path / "measured", ENGINE, SETTINGS).read("vanilla", draft) == PART
+    assert kept.read("dflash", draft) is None
+    assert Kept(tmp_path / "measured", REFERENCE, SETTINGS).read("vanilla", draft) is None
+
+
+@pytest.mark.parametrize("change", [{"tokens": 64}, {"prompts": ["one"]}, {"timed": 3}])
+def test_other_settings_are_measured_anew(
+    tmp_path: Path, draft: Path, change: dict[str, object]
+) -> None:
+    Kept(tmp_path / "measured", ENGINE, SETTINGS).write("vanilla", draft, PART)
+    other = Kept(tmp_path / "measured", ENGINE, SETTINGS | change)
+    assert other.read("vanilla", draft) is None
+
+
+def test_other_weights_are_measured_anew(tmp_path: Path, draft: Path) -> None:
+    kept = Kept(tmp_path / "measured", ENGINE, SETTINGS)
+    kept.write("vanilla", draft, PART)
+    (draft / "model.safetensors").write_bytes(b"others")
+    assert kept.read("vanilla", draft) is None
+
+
+def test_more_drafts_are_named_on_the_command_line(draft: Path) -> None:
+    assert named(f"mine={draft}") == ("mine", draft)
