@@ -14,7 +14,12 @@ from dspark_sglang.training.eagle.checkpoint import EAGLE_ARCHITECTURES, read_ea
 from dspark_sglang.training.eagle.config import eagle_config
 from dspark_sglang.training.eagle.initial import start_eagle_from_draft, start_eagle_from_target
 from dspark_sglang.training.eagle.trainee import EagleTrainee
-from dspark_sglang.training.initial import initialise, start_from_draft, start_from_target
+from dspark_sglang.training.initial import (
+    initialise,
+    start_from_draft,
+    start_from_target,
+    start_head_from_target,
+)
 from dspark_sglang.training.learner import Frozen, Learner
 from dspark_sglang.training.target import draft_config
 from dspark_sglang.training.trainee import Trainee
@@ -65,6 +70,9 @@ class BlockMaker:
         if self.settings.from_target_layers:
             some = answers[0].prompt_ids + answers[0].answer_ids
             start_from_target(trainee.draft, self.model, some)
+            if self.settings.markov_rank:
+                embeddings = trainee.embedding[vocabulary.ids]
+                start_head_from_target(trainee.draft.markov_head, embeddings)
         if older:
             start_from_draft(trainee.draft, trainee.vocabulary.narrowed(older))
         return trainee
