@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dspark_sglang.demo.accept.drafts import SHIPPED, Budget, train, trained_in
-from dspark_sglang.demo.accept.engine import Load, parts
+from dspark_sglang.demo.accept.engine import Load, algorithm_of, parts
 from dspark_sglang.demo.accept.kept import Kept
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE
 from dspark_sglang.demo.accept.reference import Questions, Walks, part_of
@@ -25,8 +25,6 @@ from dspark_sglang.reference.config_file import read_config
 from dspark_sglang.training.drafters import DRAFTERS
 from dspark_sglang.training.progress import Progress
 
-NOT_SERVED = ("eagle3",)
-"""Drafters that only the reference measures."""
 BOTH_SIDES = ("tokens", "temperatures", "dtype")
 """Options that what is measured depends on."""
 
@@ -113,7 +111,7 @@ class Bench:
     def engine(self) -> None:
         """Serves every drafter that SGLang serves here."""
         options, kept = self.options, self._kept(ENGINE, ("concurrency", "timed"))
-        served = {name: draft for name, draft in self.drafts.items() if name not in NOT_SERVED}
+        served = {name: draft for name, draft in self.drafts.items() if algorithm_of(draft)}
         found = {name: kept.read(name, draft) for name, draft in served.items()}
         missing = {name: served[name] for name, part in found.items() if part is None}
         with work_folder(options.output / "servers") as folder:

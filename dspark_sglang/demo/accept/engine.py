@@ -4,6 +4,7 @@ Blocks are verified whole (static mode), so that every position counts alike. Sp
 one request at a time against a plain server, the two in turn.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +21,14 @@ from dspark_sglang.demo.prompts import Prompt
 from dspark_sglang.demo.servers import EngineOptions, engine
 from dspark_sglang.demo.steps import Steps
 
-ALGORITHMS = {"dflash": "DFLASH"}
-"""Speculative algorithm of a drafter; DSPARK for the others."""
+ALGORITHMS = {"Qwen3DSparkModel": "DSPARK", "DFlashDraftModel": "DFLASH"}
+"""Speculative algorithm by the architecture of a draft; others are not served here."""
+
+
+def algorithm_of(draft: Path) -> str | None:
+    """SGLang's name of the algorithm that serves the draft in a folder; None for none."""
+    (architecture,) = json.loads((draft / "config.json").read_text())["architectures"]
+    return ALGORITHMS.get(architecture)
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Load:
         return EngineOptions(
             drafter,
             Models(self.models.target, draft),
-            algorithm=ALGORITHMS.get(drafter, "DSPARK"),
+            algorithm=algorithm_of(draft) or "DSPARK",
             mode="static",
             dtype=self.dtype,
             max_requests=self.concurrency,

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dspark_sglang.demo.accept.__main__ import named
+from dspark_sglang.demo.accept.engine import algorithm_of
 from dspark_sglang.demo.accept.kept import Kept, Part
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE, Key, of_histogram
 
@@ -55,3 +56,14 @@ def test_other_weights_are_measured_anew(tmp_path: Path, draft: Path) -> None:
 
 def test_more_drafts_are_named_on_the_command_line(draft: Path) -> None:
     assert named(f"mine={draft}") == ("mine", draft)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "algorithm"),
+    [("Qwen3DSparkModel", "DSPARK"), ("DFlashDraftModel", "DFLASH"), ("LlamaForCausalLM", None)],
+)
+def test_the_architecture_of_a_draft_says_what_serves_it(
+    draft: Path, architecture: str, algorithm: str | None
+) -> None:
+    (draft / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
+    assert algorithm_of(draft) == algorithm
