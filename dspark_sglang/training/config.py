@@ -58,7 +58,7 @@ class DraftSettings(Section):
     markov_rank: int = Field(default=256, ge=0)
     enable_confidence_head: bool = True
     from_target_layers: bool = True
-    """Start from the target's last layers instead of random weights."""
+    """Start from the target's last layers, and W1 from its embeddings, not from random weights."""
     from_draft: Path | None = None
     """Start from this draft instead; layers that it has not begin as the identity.
 

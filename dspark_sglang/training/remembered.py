@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ def agree(path: Path, made_with: Mapping[str, Any]) -> None:
     now = json.loads(json.dumps(made_with))
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(now, indent=1) + "\n")
+        # Several processes of one run come here at once; each finds no file or a whole one.
+        newer = path.with_suffix(f".{os.getpid()}")
+        newer.write_text(json.dumps(now, indent=1) + "\n")
+        newer.replace(path)
         return
     then = json.loads(path.read_text())
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]

@@ -6,12 +6,13 @@ three plots a temperature and `accept-report.json` into a folder and prints one 
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dspark_sglang.demo.accept.drafts import SHIPPED, Budget, train, trained_in
-from dspark_sglang.demo.accept.engine import Load, algorithm_of, parts
+from dspark_sglang.demo.accept.engine import Load, is_served, parts
 from dspark_sglang.demo.accept.kept import Kept
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE
 from dspark_sglang.demo.accept.reference import Questions, Walks, part_of
@@ -54,10 +55,13 @@ def arguments() -> argparse.Namespace:
 def named(text: str) -> tuple[str, Path]:
     """A draft of the command line."""
     name, _, folder = text.partition("=")
-    if not name or not (Path(folder) / "config.json").exists():
+    if not re.fullmatch(r"[\w.-]+", name) or name in {*DRAFTERS, SHIPPED}:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not NAME=FOLDER with the folder of a draft, which has a config.json"
+            f"{text!r}: NAME must be of letters, digits, '.', '_' and '-', and none of "
+            f"{', '.join((*DRAFTERS, SHIPPED))}, which are measured already"
         )
+    if not (Path(folder) / "config.json").exists():
+        raise argparse.ArgumentTypeError(f"{text!r}: {folder!r} holds no draft (config.json)")
     return name, Path(folder)
 
 
@@ -111,7 +115,7 @@ class Bench:
     def engine(self) -> None:
         """Serves every drafter that SGLang serves here."""
         options, kept = self.options, self._kept(ENGINE, ("concurrency", "timed"))
-        served = {name: draft for name, draft in self.drafts.items() if algorithm_of(draft)}
+        served = {name: draft for name, draft in self.drafts.items() if is_served(draft)}
         found = {name: kept.read(name, draft) for name, draft in served.items()}
         missing = {name: served[name] for name, part in found.items() if part is None}
         with work_folder(options.output / "servers") as folder:
@@ -125,7 +129,7 @@ class Bench:
     def _kept(self, side: str, names: Sequence[str]) -> Kept:
         """Where the parts of a side are, by the options called `names` and those of both sides."""
         settings = {name: getattr(self.options, name) for name in (*BOTH_SIDES, *names)}
-        settings["prompts"] = [each.text for each in self.prompts]
+        settings["prompts"] = [[each.domain, each.text] for each in self.prompts]
         return Kept(self.options.output / "measured", side, settings)
 
     def _load(self) -> Load:

@@ -25,10 +25,14 @@ ALGORITHMS = {"Qwen3DSparkModel": "DSPARK", "DFlashDraftModel": "DFLASH"}
 """Speculative algorithm by the architecture of a draft; others are not served here."""
 
 
-def algorithm_of(draft: Path) -> str | None:
-    """SGLang's name of the algorithm that serves the draft in a folder; None for none."""
-    (architecture,) = json.loads((draft / "config.json").read_text())["architectures"]
-    return ALGORITHMS.get(architecture)
+def architecture_of(draft: Path) -> str:
+    """What the config of the draft in a folder says that it is."""
+    return str(json.loads((draft / "config.json").read_text())["architectures"][0])
+
+
+def is_served(draft: Path) -> bool:
+    """Whether SGLang serves the draft in a folder here."""
+    return architecture_of(draft) in ALGORITHMS
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Load:
         return EngineOptions(
             drafter,
             Models(self.models.target, draft),
-            algorithm=algorithm_of(draft) or "DSPARK",
+            algorithm=ALGORITHMS[architecture_of(draft)],
             mode="static",
             dtype=self.dtype,
             max_requests=self.concurrency,

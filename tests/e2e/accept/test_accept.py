@@ -33,6 +33,7 @@ def test_both_sides_count_the_rounds_of_the_shipped_draft(tmp_path: Path) -> Non
     }
     assert {path.name for path in tmp_path.glob("*.png")} == plots
     assert json.loads((tmp_path / "accept-report.json").read_text())["figures"] == figures
+    assert "the engine decodes" in done.stdout
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "the engine decodes" not in again.stdout, "what is measured already is not measured anew"
     assert json.loads(again.stdout.splitlines()[-1]) == line

@@ -1,11 +1,12 @@
 """bench-accept keeps what it has measured of a drafter, as long as nothing has changed."""
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from dspark_sglang.demo.accept.__main__ import named
-from dspark_sglang.demo.accept.engine import algorithm_of
+from dspark_sglang.demo.accept.engine import is_served
 from dspark_sglang.demo.accept.kept import Kept, Part
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE, Key, of_histogram
 
@@ -58,12 +59,23 @@ def test_more_drafts_are_named_on_the_command_line(draft: Path) -> None:
     assert named(f"mine={draft}") == ("mine", draft)
 
 
+@pytest.mark.parametrize("name", ["", "vanilla", "shipped", "a/b", "../a"])
+def test_a_name_hides_no_other_draft_and_is_a_file_name(draft: Path, name: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="NAME must be"):
+        named(f"{name}={draft}")
+
+
+def test_a_folder_without_a_draft_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="holds no draft"):
+        named(f"mine={tmp_path / 'none'}")
+
+
 @pytest.mark.parametrize(
-    ("architecture", "algorithm"),
-    [("Qwen3DSparkModel", "DSPARK"), ("DFlashDraftModel", "DFLASH"), ("LlamaForCausalLM", None)],
+    ("architecture", "served"),
+    [("Qwen3DSparkModel", True), ("DFlashDraftModel", True), ("LlamaForCausalLMEagle3", False)],
 )
-def test_the_architecture_of_a_draft_says_what_serves_it(
-    draft: Path, architecture: str, algorithm: str | None
+def test_the_architecture_of_a_draft_says_whether_it_is_served(
+    draft: Path, architecture: str, served: bool
 ) -> None:
     (draft / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
-    assert algorithm_of(draft) == algorithm
+    assert is_served(draft) is served
