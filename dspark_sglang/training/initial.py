@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from dspark_sglang.reference import Draft
-from dspark_sglang.reference.heads import RNNHead
 from dspark_sglang.reference.layers import DraftLayer
 
 PROJECTIONS = (
@@ -64,27 +63,6 @@ def start_from_target(draft: Draft, model: Any, some_ids: Sequence[int]) -> None
     width = draft.config.hidden_size
     draft.backbone.fc.weight[:, :-width].zero_()
     draft.backbone.fc.weight[:, -width:] = torch.eye(width)
-
-
-@torch.no_grad()
-def start_head_from_target(head: nn.Module, embeddings: Tensor) -> None:
-    """W1 starts as the leading principal components of `embeddings` `[V', H]`, each of variance 1.
-
-    Tokens that the target takes for similar then share what W2 learns, and W2, which is zero yet,
-    learns at a useful pace from the first step: from small random rows a head says next to nothing
-    for a thousand steps. The last row of W1, of all other tokens, is their mean: zero.
-    """
-    w1 = cast(nn.Embedding, head.markov_w1).weight
-    centred = embeddings.float() - embeddings.float().mean(dim=0)
-    rank = min(w1.shape[1], centred.shape[1])
-    directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -rank:].flip(1)
-    components = centred @ directions
-    w1.normal_(generator=torch.Generator().manual_seed(0))  # where the rank is above H
-    w1[: len(components), :rank] = components / components.std(dim=0).clamp(min=1e-6)
-    w1[len(components) :] = 0
-    if isinstance(head, RNNHead):
-        # Its output passes the token on, as the other heads do from the start.
-        head.joint_proj.weight[-head.rank :, head.rank : 2 * head.rank] += torch.eye(head.rank)
 
 
 @torch.no_grad()

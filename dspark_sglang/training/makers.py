@@ -14,12 +14,8 @@ from dspark_sglang.training.eagle.checkpoint import EAGLE_ARCHITECTURES, read_ea
 from dspark_sglang.training.eagle.config import eagle_config
 from dspark_sglang.training.eagle.initial import start_eagle_from_draft, start_eagle_from_target
 from dspark_sglang.training.eagle.trainee import EagleTrainee
-from dspark_sglang.training.initial import (
-    initialise,
-    start_from_draft,
-    start_from_target,
-    start_head_from_target,
-)
+from dspark_sglang.training.initial import initialise, start_from_draft, start_from_target
+from dspark_sglang.training.initial_head import even_out_w1, start_head_from_target
 from dspark_sglang.training.learner import Frozen, Learner
 from dspark_sglang.training.target import draft_config
 from dspark_sglang.training.trainee import Trainee
@@ -75,6 +71,7 @@ class BlockMaker:
                 start_head_from_target(trainee.draft.markov_head, embeddings)
         if older:
             start_from_draft(trainee.draft, trainee.vocabulary.narrowed(older))
+            even_out_w1(trainee.draft)
         return trainee
 
     def kept(self, folder: Path) -> Trainee:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_helpers import MASK, VOCABULARY
+from training_helpers import MASK, VOCABULARY, draft_config
 
-from dspark_sglang.reference import Draft, DraftConfig
+from dspark_sglang.reference import Draft
 from dspark_sglang.training.accepting import Acceptance, added, walk
 from dspark_sglang.training.answers import Answer
 from dspark_sglang.training.blocks import all_anchors, blocks_at, drawn_anchors, inputs_at
 from dspark_sglang.training.config import FitConfig, read_config
 from dspark_sglang.training.course import Course, read_course, swap, whole_checkpoint
-from dspark_sglang.training.initial import initialise, start_from_draft, start_head_from_target
+from dspark_sglang.training.initial import initialise, start_from_draft
 from dspark_sglang.training.learner import Outputs
 from dspark_sglang.training.objective import losses
 from dspark_sglang.training.prompts import Prompt, read_prompts
@@ -23,29 +23,6 @@ from dspark_sglang.training.target import spread_layers
 from dspark_sglang.training.vocabulary import OUTSIDE, SubVocabulary, frequent_tokens
 
 pytestmark = pytest.mark.integration
-
-
-def draft_config(**changes: object) -> DraftConfig:
-    fields: dict[str, object] = {
-        "hidden_size": 16,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 1,
-        "head_dim": 8,
-        "intermediate_size": 32,
-        "vocab_size": VOCABULARY,
-        "num_hidden_layers": 2,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 1e4,
-        "num_target_layers": 4,
-        "target_layer_ids": (1, 2),
-        "gamma": 3,
-        "mask_token_id": MASK,
-        "markov_head_type": "vanilla",
-        "markov_rank": 4,
-        "enable_confidence_head": True,
-        "confidence_head_with_markov": True,
-    }
-    return DraftConfig(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def sample(length: int = 10, prompt_length: int = 4) -> Sample:
@@ -156,36 +133,6 @@ def test_labels_and_rows_of_a_part_of_the_vocabulary() -> None:
     assert vocabulary.ids.tolist() == [5, 9]
     assert vocabulary.labels(torch.tensor([9, 7])).tolist() == [1, OUTSIDE]
     assert vocabulary.rows(torch.tensor([9, 7])).tolist() == [1, 2]
-
-
-def test_a_head_starts_as_the_components_of_the_embeddings() -> None:
-    embeddings = torch.randn(60, 8) @ torch.diag(torch.tensor([5.0, 3, 2, 1, 0.1, 0.1, 0.1, 0.1]))
-    draft = Draft(draft_config(vocab_size=61, mask_token_id=0, markov_rank=3))
-    initialise(draft, 1)
-    start_head_from_target(draft.markov_head, embeddings + 4)
-    w1 = draft.get_parameter("markov_head.markov_w1.weight")
-    assert torch.allclose(w1[:-1].T.cov(), torch.eye(3), atol=1e-4)
-    assert not w1[-1].any()
-    # The first component is the widest direction.
-    wide = embeddings[:, 0] - embeddings[:, 0].mean()
-    assert torch.corrcoef(torch.stack([w1[:-1, 0], wide]))[0, 1].abs() > 0.95
-    assert not draft.get_parameter("markov_head.markov_w2.weight").any()
-
-
-def test_the_recurrent_head_starts_with_the_token_in_its_output() -> None:
-    draft = Draft(draft_config(markov_head_type="rnn", markov_rank=3))
-    initialise(draft, 1)
-    start_head_from_target(draft.markov_head, torch.randn(VOCABULARY - 1, 8))
-    torch.nn.init.eye_(draft.get_parameter("markov_head.markov_w2.weight"))
-    tokens, hidden = torch.arange(5), torch.zeros(5, 16)
-    bias, _ = draft.head.bias(tokens, hidden, draft.head.initial_state(hidden))
-    assert torch.allclose(bias[:, :3], draft.head.embed(tokens).tanh(), atol=0.15)
-
-
-def test_a_rank_above_the_width_is_filled_up() -> None:
-    draft = Draft(draft_config(vocab_size=61, mask_token_id=0, markov_rank=12))
-    start_head_from_target(draft.markov_head, torch.randn(60, 8))
-    assert draft.get_parameter("markov_head.markov_w1.weight")[:-1].std(dim=0).min() > 0.5
 
 
 def test_a_deeper_draft_starts_as_the_shallower_one() -> None:

@@ -9,6 +9,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from dspark_sglang.reference import DraftConfig
 from dspark_sglang.training.config import TrainingConfig
 
 VOCABULARY = 64
@@ -33,6 +34,29 @@ SHAPE: dict[str, Any] = {
 def tiny_llama() -> Any:
     torch.manual_seed(3)
     return LlamaForCausalLM(LlamaConfig(**SHAPE))
+
+
+def draft_config(**changes: object) -> DraftConfig:
+    fields: dict[str, object] = {
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "intermediate_size": 32,
+        "vocab_size": VOCABULARY,
+        "num_hidden_layers": 2,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 1e4,
+        "num_target_layers": 4,
+        "target_layer_ids": (1, 2),
+        "gamma": 3,
+        "mask_token_id": MASK,
+        "markov_head_type": "vanilla",
+        "markov_rank": 4,
+        "enable_confidence_head": True,
+        "confidence_head_with_markov": True,
+    }
+    return DraftConfig(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def save_tokenizer(folder: Path) -> None:
