@@ -29,7 +29,7 @@ class EngineOptions:
     speculative: bool = True
     """False for plain decoding, without a draft."""
     algorithm: str = "DSPARK"
-    """SGLang's speculative algorithm, DSPARK or DFLASH; the draft must be of its kind."""
+    """SGLang's speculative algorithm: DSPARK, DFLASH or EAGLE3; the draft must be of its kind."""
     mode: str = "compact"
     """`SGLANG_RAGGED_VERIFY_MODE`: static or compact."""
     dtype: str = "float32"
@@ -60,6 +60,11 @@ class Engine:
         started = time.monotonic()
         self.child.wait_until(lambda: is_healthy(self.url), START_LIMIT_S, say)
         say(f"{self.child.name} answers after {time.monotonic() - started:.0f} s")
+
+
+def chain_flags(gamma: int) -> tuple[str, ...]:
+    """Flags of an EAGLE3 server that drafts chains of `gamma` tokens."""
+    return ("--speculative-eagle-topk", "1", "--speculative-num-steps", str(gamma))
 
 
 def engine_command(options: EngineOptions, port: int) -> list[str]:

@@ -9,7 +9,7 @@ def all_cases() -> list[Case]:
     torch.manual_seed(11)
     chains = [chain_case(batch, slots, vocab, mix) for batch, slots, vocab, mix in CHAINS]
     blocks = [(name, {**case, "block": torch.tensor(True)}) for name, case in chains]
-    return [*chains, *blocks, *slot_cases(), *norm_rope_cases()]
+    return [*chains, *blocks, *slot_cases(), *norm_rope_cases(), *draft_chain_cases()]
 
 
 CHAINS = ((1, 2, 5, 0.0), (3, 8, 17, 0.3), (8, 4, 300, 0.9), (4, 8, 4100, 0.98), (5, 3, 64, 1.0))
@@ -66,4 +66,17 @@ def norm_rope_cases() -> list[Case]:
                 },
             )
         )
+    return cases
+
+
+def draft_chain_cases() -> list[Case]:
+    """Chains of which a part is what the target predicts."""
+    cases: list[Case] = []
+    for batch, tokens in ((1, 2), (3, 8), (8, 5)):
+        drafted = torch.randint(4, (batch, tokens))
+        predicted = drafted.roll(-1, dims=1)
+        is_other = torch.rand(batch, tokens) < 1 / tokens
+        predicted = torch.where(is_other, predicted + 1, predicted)
+        case = {"candidates": drafted, "target_predict": predicted}
+        cases.append(("draft_chain", {**case, "seq_lens": torch.randint(1, 40, (batch,))}))
     return cases

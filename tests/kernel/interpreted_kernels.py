@@ -10,7 +10,12 @@ import sys
 import torch
 from sglang.kernels.ops.attention.table_qk_norm_rope import table_qk_norm_rope_
 from sglang.kernels.ops.speculative.cache_locs import assign_extend_cache_locs
+from sglang.kernels.ops.speculative.eagle import fill_bonus_tokens
 from sglang.kernels.ops.speculative.reject_sampling import chain_speculative_sampling_triton
+from sglang.kernels.ops.speculative.spec_tree import (
+    sgl_build_tree_kernel_triton,
+    verify_tree_greedy_triton,
+)
 from sglang.srt.mem_cache.allocation import assign_req_to_token_pool
 
 Arguments = dict[str, torch.Tensor]
@@ -68,11 +73,40 @@ def norm_rope(case: Arguments) -> Arguments:
     return {"qkv": qkv}
 
 
+def draft_chain(case: Arguments) -> Arguments:
+    """The tree of a chain of drafts, its verification, and the last token of each request."""
+    batch, tokens = case["candidates"].shape
+    tree = {
+        "positions": torch.full((batch * tokens,), -1),
+        "retrieve_index": torch.full((batch, tokens), -1),
+        "retrieve_next_token": torch.full((batch, tokens), -1),
+        "retrieve_next_sibling": torch.full((batch, tokens), -1),
+    }
+    scores = torch.arange(tokens - 1).expand(batch, -1).contiguous()
+    parents = torch.arange(-1, tokens - 2).expand(batch, -1).contiguous()
+    mask = torch.ones(int(case["seq_lens"].sum()) * tokens + batch * tokens**2, dtype=torch.bool)
+    shape = {"topk": 1, "depth": tokens - 1, "draft_token_num": tokens}
+    sgl_build_tree_kernel_triton(parents, scores, case["seq_lens"], mask, **tree, **shape)
+    out = {
+        "predicts": torch.zeros(batch * tokens, dtype=torch.int32),
+        "accept_index": torch.full((batch, tokens), -1, dtype=torch.int32),
+        "accept_token_num": torch.zeros(batch, dtype=torch.int32),
+    }
+    links = {name: tree[name] for name in tree if name != "positions"}
+    drafted = {name: case[name] for name in ("candidates", "target_predict")}
+    verify_tree_greedy_triton(**out, **links, **drafted)
+    bonus = torch.empty(batch, dtype=torch.int32)
+    kept = out["predicts"][out["accept_index"].long()].contiguous()
+    fill_bonus_tokens[(batch,)](kept, out["accept_token_num"] + 1, bonus, tokens)
+    return {**tree, **out, "bonus": bonus}
+
+
 KERNELS = {
     "chain": chain,
     "write_slots": write_slots,
     "read_slots": read_slots,
     "norm_rope": norm_rope,
+    "draft_chain": draft_chain,
 }
 
 

@@ -3,6 +3,7 @@
 import torch
 
 from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
+from dspark_kernels.draft_chain import build_chain, fill_bonus_tokens, verify_chain_greedy
 from dspark_kernels.slot_ranges import read_slots, write_slots
 from dspark_kernels.table_qk_norm_rope import table_qk_norm_rope_
 from tests.kernel import cases
@@ -61,6 +62,40 @@ def test_a_draft_probability_that_is_none_is_rejected(upstream) -> None:
         result = sample({**case, "draft_probs": draft})
         assert (result["accept_token_num"] == 0).all(), bad
         assert (result["predicts"].view(case["candidates"].shape)[:, 0] >= 0).all()
+
+
+def run_draft_chain(case: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    batch, tokens = case["candidates"].shape
+    names = ("retrieve_index", "retrieve_next_token", "retrieve_next_sibling")
+    links = {name: torch.full((batch, tokens), -1) for name in names}
+    positions, unused = torch.full((batch * tokens,), -1), torch.empty(0)
+    shape = (1, tokens - 1, tokens, 0)
+    build_chain(unused, unused, case["seq_lens"], unused, positions, *links.values(), *shape)
+    out = (
+        torch.zeros(batch * tokens, dtype=torch.int32),
+        torch.full((batch, tokens), -1, dtype=torch.int32),
+        torch.zeros(batch, dtype=torch.int32),
+    )
+    verify_chain_greedy(*out, case["candidates"], *links.values(), case["target_predict"])
+    predicts, accept_index, accepted = out
+    bonus = torch.empty(batch, dtype=torch.int32)
+    fill_bonus_tokens(predicts[accept_index.long()], accepted + 1, bonus, tokens, batch)
+    named = dict(zip(("predicts", "accept_index", "accept_token_num"), out, strict=True))
+    return {**links, "positions": positions, **named, "bonus": bonus}
+
+
+def test_a_chain_is_built_and_verified_as_upstream_does_with_a_tree(upstream) -> None:
+    """What is predicted after the last accepted token is read by nobody."""
+    lengths = set[bool]()
+    for case, expected in upstream("draft_chain"):
+        result = run_draft_chain(case)
+        is_kept = expected["accept_index"].flatten() >= 0
+        for each in (result, expected):
+            each["predicts"] = torch.where(is_kept, each["predicts"], -1)
+        assert all(torch.equal(result[name], value) for name, value in expected.items())
+        full = case["candidates"].shape[1] - 1
+        lengths |= {bool(n) for n in expected["accept_token_num"] == full}
+    assert lengths == {True, False}
 
 
 def test_slots_are_written_as_upstream_does(upstream) -> None:

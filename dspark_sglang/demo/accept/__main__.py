@@ -119,7 +119,7 @@ class Bench:
         found = {name: kept.read(name, draft) for name, draft in served.items()}
         missing = {name: served[name] for name, part in found.items() if part is None}
         with work_folder(options.output / "servers") as folder:
-            for name, part in parts(missing, self._load(), self.config.gamma, folder, self.steps):
+            for name, part in parts(missing, self._load(), folder, self.steps):
                 kept.write(name, served[name], part)
                 found[name] = part
         for name, each in found.items():
@@ -142,6 +142,7 @@ class Bench:
             options.concurrency,
             options.dtype,
             options.timed,
+            self.config.gamma,
         )
 
     def _questions(self) -> Questions:

@@ -18,10 +18,14 @@ from dspark_sglang.demo.batches import median_ratio, take_turns
 from dspark_sglang.demo.client import Chat, generate
 from dspark_sglang.demo.model import Models
 from dspark_sglang.demo.prompts import Prompt
-from dspark_sglang.demo.servers import EngineOptions, engine
+from dspark_sglang.demo.servers import EngineOptions, chain_flags, engine
 from dspark_sglang.demo.steps import Steps
 
-ALGORITHMS = {"Qwen3DSparkModel": "DSPARK", "DFlashDraftModel": "DFLASH"}
+ALGORITHMS = {
+    "Qwen3DSparkModel": "DSPARK",
+    "DFlashDraftModel": "DFLASH",
+    "LlamaForCausalLMEagle3": "EAGLE3",
+}
 """Speculative algorithm by the architecture of a draft; others are not served here."""
 
 
@@ -47,13 +51,17 @@ class Load:
     dtype: str
     timed: int
     """Prompts of each domain that speed is measured with."""
+    gamma: int
+    """Draft tokens a round."""
 
     def options(self, drafter: str, draft: Path) -> EngineOptions:
         """The server of a drafter."""
+        algorithm = ALGORITHMS[architecture_of(draft)]
         return EngineOptions(
             drafter,
             Models(self.models.target, draft),
-            algorithm=ALGORITHMS[architecture_of(draft)],
+            algorithm=algorithm,
+            flags=chain_flags(self.gamma) if algorithm == "EAGLE3" else (),
             mode="static",
             dtype=self.dtype,
             max_requests=self.concurrency,
@@ -71,7 +79,7 @@ class Served:
         self.drafter, self.url, self.load = drafter, url, load
         self.chat = Chat(load.models.target)
 
-    def rounds(self, temperature: float, gamma: int) -> Measured:
+    def rounds(self, temperature: float) -> Measured:
         """The rounds of all prompts by domain."""
 
         def histogram(prompt: Prompt) -> tuple[int, ...]:
@@ -85,7 +93,9 @@ class Served:
         for prompt, each in zip(self.load.prompts, found, strict=True):
             by_domain[prompt.domain].append(each)
         return {
-            Key(self.drafter, ENGINE, temperature, domain): of_histogram(_summed(parts), gamma)
+            Key(self.drafter, ENGINE, temperature, domain): of_histogram(
+                _summed(parts), self.load.gamma
+            )
             for domain, parts in by_domain.items()
         }
 
@@ -106,7 +116,7 @@ def _summed(histograms: Sequence[Sequence[int]]) -> list[int]:
 
 
 def parts(
-    drafts: dict[str, Path], load: Load, gamma: int, folder: Path, steps: Steps
+    drafts: dict[str, Path], load: Load, folder: Path, steps: Steps
 ) -> Iterator[tuple[str, Part]]:
     """The rounds of every drafter, and its speed over plain decoding by domain."""
     if not drafts:
@@ -120,5 +130,5 @@ def parts(
                 served = Served(name, server.url, load)
                 measured: Measured = {}
                 for temperature in load.temperatures:
-                    measured |= served.rounds(temperature, gamma)
+                    measured |= served.rounds(temperature)
                 yield name, Part(measured, served.speeds(plain.url, steps))

@@ -47,30 +47,35 @@ HEADS = ("vanilla", "gated", "rnn")
 def figures_of(measured: Measured, speeds: Speeds) -> dict[str, Any]:
     """Greedy accept lengths of the engine, of the reference where that alone has them, and more.
 
-    Ratios of two drafters are of one side: the engine's, the reference's against Eagle3.
+    Ratios of two drafters are of one side: the engine's where it has both.
     """
     temperatures = sorted({key.temperature for key in measured})
     sides = {
         (side, each): accept_lengths(measured, side, each)
-        for side in (REFERENCE, ENGINE)
         for each in temperatures
+        for side in (ENGINE, REFERENCE)
     }
     first = temperatures[0]
-    reference, engine = sides[REFERENCE, first], sides[ENGINE, first]
+    engine, reference = sides[ENGINE, first], sides[REFERENCE, first]
+
+    def over(ours: str, other: str) -> float | None:
+        found = ratio(engine, ours, other)
+        return ratio(reference, ours, other) if found is None else found
+
+    named = {f"{side}, temperature {each:g}": rows for (side, each), rows in sides.items() if rows}
     return {
         "accept_length": {**reference, **engine},
-        "dspark_over_dflash": ratio(engine or reference, DSPARK, DFLASH),
-        "dspark_over_eagle3": ratio(reference, DSPARK, EAGLE3),
-        "by_side": {
-            f"{side}, temperature {each:g}": rows for (side, each), rows in sides.items() if rows
-        },
-        "dspark_over_dflash_by_side": {
-            f"{side}, temperature {each:g}": ratio(rows, DSPARK, DFLASH)
-            for (side, each), rows in sides.items()
-            if rows
+        "dspark_over_dflash": over(DSPARK, DFLASH),
+        "dspark_over_eagle3": over(DSPARK, EAGLE3),
+        "by_side": named,
+        **{
+            f"dspark_over_{other}_by_side": {
+                side: ratio(rows, DSPARK, other) for side, rows in named.items()
+            }
+            for other in (DFLASH, EAGLE3)
         },
         "dspark_over_dflash_by_head": {
-            head: ratio(engine or reference, head, DFLASH) for head in HEADS if head in reference
+            head: over(head, DFLASH) for head in HEADS if head in reference
         },
         "tokens_per_second_over_plain": {name: dict(row) for name, row in speeds.items()},
     }
@@ -104,10 +109,10 @@ def summary(figures: Mapping[str, Any], options: argparse.Namespace) -> dict[str
         f"CPU, {options.dtype}, up to {options.tokens} tokens an answer; accept length: tokens a "
         "round, bonus included, over all rounds of a domain; reference: walked along the target's "
         "own answers; engine: SGLang, whole blocks verified, "
-        f"{options.concurrency} requests at a time; accept_length is greedy and the engine's, the "
-        "reference's for eagle3; ratios are of the means over the domains; speed: medians over "
+        f"{options.concurrency} requests at a time; accept_length is greedy and the engine's; "
+        "ratios are of the means over the domains; speed: medians over "
         f"{options.timed} prompts a domain, one request at a time, in turn with a plain server; "
-        "shipped is a longer run than the others; SGLang's DFLASH drafts greedily at every "
-        "temperature, its reference samples as DSPARK does"
+        "shipped is a longer run than the others; SGLang's DFLASH and EAGLE3 draft greedily at "
+        "every temperature, their reference samples as DSPARK does"
     )
     return {"bench": "accept", "figures": dict(figures), "how": how}

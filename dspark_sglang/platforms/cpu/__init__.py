@@ -1,4 +1,4 @@
-"""SGLang on a plain CPU: the real engine, DSPARK and DFLASH included, without an accelerator."""
+"""SGLang on a plain CPU: the real engine, DSPARK, DFLASH and EAGLE3 included, no accelerator."""
 
 from dspark_sglang.platforms.cpu.activation import activate, is_active
 from dspark_sglang.platforms.cpu.hooks import register_hooks

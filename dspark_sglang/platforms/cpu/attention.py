@@ -24,9 +24,13 @@ USUAL_BYTES_PER_SLOT = 1024
 class CpuAttentionBackend(AttentionBackend):  # type: ignore[misc]
     """Paged attention in torch, one call a group of requests instead of one a request."""
 
-    def __init__(self, runner: Any) -> None:
-        """Keep the pools of `runner`, which outlive every forward batch."""
+    def __init__(self, runner: Any, ahead: int = 0) -> None:
+        """Keep the pools of `runner`, which outlive every forward batch.
+
+        `ahead` is how many tokens, drafted but not counted yet, a decoding pass reads as well.
+        """
         super().__init__()
+        self._ahead = ahead
         self._req_to_token = runner.req_to_token_pool.req_to_token
         self._pool = runner.token_to_kv_pool
         self._window_pool = self._pool if isinstance(self._pool, SWAKVPool) else None
@@ -54,7 +58,7 @@ class CpuAttentionBackend(AttentionBackend):  # type: ignore[misc]
         return build_plan(
             self._req_to_token,
             forward_batch.req_pool_indices,
-            *_lengths(forward_batch),
+            *_lengths(forward_batch, self._ahead),
             bytes_per_slot=self._bytes_per_slot,
             translate=translate,
         )
@@ -115,12 +119,12 @@ class CpuAttentionBackend(AttentionBackend):  # type: ignore[misc]
         return False
 
 
-def _lengths(forward_batch: Any) -> tuple[Sequence[int], Sequence[int]]:
+def _lengths(forward_batch: Any, ahead: int) -> tuple[Sequence[int], Sequence[int]]:
     """Query and KV length of each request of the batch."""
     mode = forward_batch.forward_mode
     committed: list[int] = forward_batch.seq_lens.tolist()
     if mode.is_decode_or_idle():
-        return [1] * len(committed), committed
+        return [1] * len(committed), [length + ahead for length in committed]
     if mode.is_target_verify():
         verify = _verify_lengths(forward_batch.spec_info, len(committed))
         return verify, [length + more for length, more in zip(committed, verify, strict=True)]
@@ -129,9 +133,9 @@ def _lengths(forward_batch: Any) -> tuple[Sequence[int], Sequence[int]]:
 
 def _verify_lengths(spec_info: Any, requests: int) -> list[int]:
     """Tokens that each request verifies (or drafts: a draft block has the same form)."""
-    if spec_info.custom_mask is not None:
+    if spec_info.custom_mask is not None and getattr(spec_info, "topk", 0) != 1:
         raise NotImplementedError("the CPU platform verifies chains only, not token trees")
-    layout = spec_info.ragged_verify_layout
+    layout = getattr(spec_info, "ragged_verify_layout", None)
     if layout is None:
         return [int(spec_info.draft_token_num)] * requests
     lens: list[int] = layout.verify_lens.tolist()

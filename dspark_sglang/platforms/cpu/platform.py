@@ -17,7 +17,7 @@ from sglang.srt.platforms.interface import KVPoolKind, PlatformCapabilities, SRT
 
 from dspark_sglang.platforms.cpu.backends import ATTENTION_BACKEND
 
-SPECULATIVE_ALGORITHMS = frozenset({"DSPARK", "DFLASH"})
+SPECULATIVE_ALGORITHMS = frozenset({"DSPARK", "DFLASH", "EAGLE3"})
 
 
 class DSparkCpuPlatform(SRTPlatform):  # type: ignore[misc]
@@ -93,7 +93,7 @@ class DSparkCpuPlatform(SRTPlatform):  # type: ignore[misc]
         return backend == ATTENTION_BACKEND
 
     def supports_speculative_algorithm(self, algorithm: str) -> bool:
-        """DSPARK, and DFLASH, which drafts and verifies chains as well."""
+        """DSPARK, and what drafts and verifies chains as well: DFLASH, and EAGLE3 with topk 1."""
         return algorithm.upper() in SPECULATIVE_ALGORITHMS
 
     def get_kv_pool_cls(self, *, kind: KVPoolKind) -> type | None:

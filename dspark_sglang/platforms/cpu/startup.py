@@ -46,3 +46,15 @@ def present_device(original: Callable[[Any], None], server_args: Any) -> None:
         original(server_args)
     finally:
         server_args._resolved_overrides = [entry for entry in declared if entry is not presented]
+
+
+def refuse_trees(server_args: Any) -> None:
+    """ValueError for EAGLE3 drafts with branches, which upstream would choose by itself."""
+    from sglang.srt.arg_groups.overrides import resolving_view
+
+    config = resolving_view(server_args)
+    if config.device == "cpu" and config.speculative_eagle_topk != 1:
+        raise ValueError(
+            f"--speculative-eagle-topk is {config.speculative_eagle_topk}, and the CPU platform "
+            "verifies chains only; pass --speculative-eagle-topk 1 --speculative-num-steps 7"
+        )

@@ -19,7 +19,7 @@ from dspark_sglang.training.answers import Answer
 from . import requests
 from .client import post_all
 from .conftest import QUESTION_TOKENS, Reference, Server, output_ids, serving, specials
-from .dflash_draft import dflash_draft
+from .learned_draft import dflash_settings, learned
 
 pytestmark = pytest.mark.timeout(900)
 COMPARED = 4
@@ -37,8 +37,9 @@ def drafted(models: Models, reference: Reference, prompts, tmp_path_factory) -> 
     """The target with a DFlash draft that has learned the answers of plain decoding."""
     named = zip(requests.QUESTIONS, prompts, reference.questions, strict=True)
     answers = [Answer(text, "any", 0.0, ids, output_ids(each)) for text, ids, each in named]
-    folder = dflash_draft(models, answers, tmp_path_factory.mktemp("dflash-draft"))
-    return models._replace(draft=folder)
+    folder = tmp_path_factory.mktemp("dflash-draft")
+    learned(models, dflash_settings(models), answers, folder)
+    return models._replace(draft=folder / "fit" / "best")
 
 
 @pytest.fixture(scope="module")

@@ -46,3 +46,7 @@ def test_figures_prefer_the_engine_and_compare_one_side() -> None:
     assert figures["dspark_over_dflash"] == 1.5
     assert figures["dspark_over_eagle3"] == 1.25
     assert figures["dspark_over_dflash_by_side"]["reference, temperature 0"] == 1.5
+    assert figures["dspark_over_eagle3_by_side"] == {
+        "engine, temperature 0": None,
+        "reference, temperature 0": 1.25,
+    }

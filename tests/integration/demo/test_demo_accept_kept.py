@@ -72,7 +72,12 @@ def test_a_folder_without_a_draft_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("architecture", "served"),
-    [("Qwen3DSparkModel", True), ("DFlashDraftModel", True), ("LlamaForCausalLMEagle3", False)],
+    [
+        ("Qwen3DSparkModel", True),
+        ("DFlashDraftModel", True),
+        ("LlamaForCausalLMEagle3", True),
+        ("LlamaForCausalLM", False),
+    ],
 )
 def test_the_architecture_of_a_draft_says_whether_it_is_served(
     draft: Path, architecture: str, served: bool

@@ -10,7 +10,7 @@ PATHS = {need.path for need in cpu.NEEDS}
 
 
 def trees() -> list[ast.Module]:
-    return [ast.parse(file.read_text()) for file in sorted(FOLDER.glob("*.py"))]
+    return [ast.parse(file.read_text()) for file in sorted(FOLDER.rglob("*.py"))]
 
 
 def test_every_import_of_sglang_is_declared() -> None:
