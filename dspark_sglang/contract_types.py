@@ -25,6 +25,21 @@ class Need(NamedTuple):
     """Parameter names in order, `self` left out; empty for a field."""
 
 
+def overrides(owner: str, **methods: tuple[str, ...]) -> tuple[Need, ...]:
+    """Functions of `owner` that we replace, by name with their parameters."""
+    return tuple(Need(f"{owner}.{name}", "override", names) for name, names in methods.items())
+
+
+def calls(owner: str, **functions: tuple[str, ...]) -> tuple[Need, ...]:
+    """Functions of `owner` that we call, with the parameters that we pass."""
+    return tuple(Need(f"{owner}.{name}", "call", names) for name, names in functions.items())
+
+
+def fields(owner: str, *names: str) -> tuple[Need, ...]:
+    """Names of `owner` that we read or write."""
+    return tuple(Need(f"{owner}.{name}", "field") for name in names)
+
+
 class Part(NamedTuple):
     """What is registered together, or not at all when one of its needs is not met."""
 

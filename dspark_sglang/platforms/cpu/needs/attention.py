@@ -1,6 +1,6 @@
 """The attention backend and the KV pool."""
 
-from dspark_sglang.platforms.cpu.needs.kinds import calls, fields, overrides
+from dspark_sglang.contract_types import calls, fields, overrides
 
 _ATTENTION = "sglang.srt.layers.attention.base_attn_backend.AttentionBackend"
 _WINDOW_POOL = "sglang.srt.mem_cache.swa_memory_pool.SWAKVPool"

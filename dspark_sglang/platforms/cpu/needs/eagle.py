@@ -1,6 +1,6 @@
 """What EAGLE3 on the CPU platform replaces, and what it reads."""
 
-from dspark_sglang.platforms.cpu.needs.kinds import fields, overrides
+from dspark_sglang.contract_types import fields, overrides
 
 _OPS = "sglang.kernels.ops.speculative"
 _SPECULATIVE = "sglang.srt.speculative"

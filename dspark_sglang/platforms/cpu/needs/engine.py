@@ -1,6 +1,6 @@
 """What the hooks replace or surround, and what they call."""
 
-from dspark_sglang.platforms.cpu.needs.kinds import calls, fields, overrides
+from dspark_sglang.contract_types import calls, fields, overrides
 
 _BATCH = "sglang.srt.model_executor.forward_batch_info"
 _DFLASH = "sglang.srt.speculative.dflash_utils"

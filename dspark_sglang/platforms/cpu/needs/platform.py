@@ -1,6 +1,6 @@
 """The platform class, and who asks it."""
 
-from dspark_sglang.platforms.cpu.needs.kinds import calls, fields, overrides
+from dspark_sglang.contract_types import calls, fields, overrides
 
 _PLATFORM = "sglang.srt.platforms.interface.SRTPlatform"
 _OPS = "sglang.kernels.ops"

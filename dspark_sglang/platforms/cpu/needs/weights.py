@@ -1,6 +1,6 @@
 """Products with weights, and what replaces these."""
 
-from dspark_sglang.platforms.cpu.needs.kinds import fields, overrides
+from dspark_sglang.contract_types import fields, overrides
 
 WEIGHT_NEEDS = (
     *overrides(
