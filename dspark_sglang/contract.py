@@ -1,4 +1,4 @@
-"""Every name of SGLang that we rely on, by the part of ours that relies on it.
+"""The parts of ours that rely on SGLang, each with every name that it needs.
 
 A plugin that subclasses and hooks another project breaks silently when that project moves.
 The tables of `needs` are checked by reflection (`contract_check`) before anything is registered,

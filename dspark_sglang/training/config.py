@@ -60,8 +60,8 @@ class DraftSettings(Section):
     from_target_layers: bool = True
     """Start from the target's last layers, and W1 from its embeddings, not from random weights."""
     from_draft: Path | None = None
-    """Start from this draft instead; layers that it has not begin as the identity, and W1 is turned
-    so that its components are even, which changes nothing that the draft says.
+    """Start from this draft instead; layers that it has not begin as the identity, and W1 of a
+    vanilla or RNN head is turned so that its components are even: the draft says what it said.
 
     Where it drafts as many tokens as `fit.vocabulary` has, these stay the vocabulary."""
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from dspark_sglang.reference import Draft
 from dspark_sglang.reference.heads import GatedHead, RNNHead
 
-SMALLEST = 1e-6
-"""A component of W1 below this share of the largest stays as small as it is."""
+SMALLEST = 1e-3
+"""A component of W1 below this share of the largest stays as it is."""
 
 
 @torch.no_grad()
@@ -58,8 +58,8 @@ def _evening(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The symmetric matrix that makes the components of `rows` even, and its inverse."""
     square = rows.double().T @ rows.double() / len(rows)
     values, vectors = torch.linalg.eigh(square)
-    largest = float(values.max()) or 1.0
-    sizes = values.clamp(min=largest * SMALLEST**2).sqrt()
+    is_small = values <= values.max() * SMALLEST**2
+    sizes = values.clamp(min=0).sqrt().masked_fill(is_small, 1.0)
     return (vectors / sizes) @ vectors.T, (vectors * sizes) @ vectors.T
 
 

@@ -10,6 +10,7 @@ next to DSpark in one engine.
 from typing import Any
 
 import torch
+from sglang.srt.mem_cache.swa_memory_pool import SWAKVPool
 
 from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
 from dspark_kernels.slot_ranges import read_slots
@@ -20,6 +21,9 @@ class ChainDraftBackend:
     """One attention backend a draft pass: pass i reads the i + 1 tokens drafted so far as well."""
 
     def __init__(self, runner: Any, num_steps: int) -> None:
+        """NotImplementedError for a draft whose sliding-window layers have a pool of their own."""
+        if isinstance(runner.token_to_kv_pool, SWAKVPool):
+            raise NotImplementedError("the CPU platform has no EAGLE3 drafts with a window pool")
         self.attn_backends = [CpuAttentionBackend(runner, step) for step in range(1, num_steps)]
 
     def init_forward_metadata(self, forward_batch: Any) -> None:

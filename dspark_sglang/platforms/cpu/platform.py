@@ -1,6 +1,6 @@
 """The platform class: SGLang's sanctioned seam for a device it does not know.
 
-Everything that has a seam is answered here; what has none is hooked in `hooks.py`.
+Everything that has a seam is answered here; what has none is hooked in `hooks`.
 """
 
 # ruff: noqa: ARG002 (the signatures are upstream's)

@@ -1,7 +1,7 @@
 """Server arguments of the CPU platform, settled before SGLang resolves its own."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dspark_sglang.platforms.cpu.backends import ATTENTION_BACKEND
@@ -49,12 +49,36 @@ def present_device(original: Callable[[Any], None], server_args: Any) -> None:
 
 
 def refuse_trees(server_args: Any) -> None:
-    """ValueError for EAGLE3 drafts with branches, which upstream would choose by itself."""
+    """ValueError for EAGLE3 with anything but chains of one length, naming what to pass."""
     from sglang.srt.arg_groups.overrides import resolving_view
 
     config = resolving_view(server_args)
-    if config.device == "cpu" and config.speculative_eagle_topk != 1:
+    if config.device != "cpu" or config.speculative_algorithm != "EAGLE3":
+        return
+    if wrong := [_shown(config, name) for name, fits in CHAINS.items() if not fits(config, name)]:
         raise ValueError(
-            f"--speculative-eagle-topk is {config.speculative_eagle_topk}, and the CPU platform "
-            "verifies chains only; pass --speculative-eagle-topk 1 --speculative-num-steps 7"
+            f"EAGLE3 with {', '.join(wrong)}: the CPU platform verifies chains of one length; pass "
+            "--speculative-eagle-topk 1 --speculative-num-steps 7 and none of the other options"
         )
+
+
+def _is_set(config: Any, name: str) -> bool:
+    return bool(getattr(config, name))
+
+
+def _is_unset(config: Any, name: str) -> bool:
+    return not getattr(config, name)
+
+
+CHAINS: Mapping[str, Callable[[Any, str], bool]] = {
+    "speculative_eagle_topk": lambda config, name: getattr(config, name) == 1,
+    "speculative_num_steps": _is_set,
+    "speculative_adaptive": _is_unset,
+    "enable_multi_layer_eagle": _is_unset,
+    "enable_deterministic_inference": _is_unset,
+}
+"""Server arguments of EAGLE3, and whether a value fits."""
+
+
+def _shown(config: Any, name: str) -> str:
+    return f"--{name.replace('_', '-')} {getattr(config, name)}"

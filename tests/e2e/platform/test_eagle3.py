@@ -113,4 +113,4 @@ def test_trees_are_refused_at_start(models: Models, tmp_path) -> None:
     with pytest.raises(ProcessFailed), serving(options, tmp_path):
         pass
     log = (tmp_path / "trees.log").read_text()
-    assert "speculative-eagle-topk is None, and the CPU platform verifies chains only" in log
+    assert "speculative-eagle-topk None, --speculative-num-steps None: the CPU platform" in log

@@ -99,6 +99,19 @@ def test_a_component_that_is_missing_is_no_division_by_zero() -> None:
         )
 
 
+def test_other_tokens_keep_what_no_drafted_token_has() -> None:
+    """W1 has one row of all other tokens, which may lie outside of what the others span."""
+    draft = trained("vanilla")
+    w1 = draft.get_parameter("markov_head.markov_w1.weight")
+    torch.nn.init.zeros_(w1[:-1, 2:])
+    before, other = says(draft), w1[-1].clone()
+    even_out_w1(draft)
+    assert all(
+        torch.allclose(old, new, atol=1e-4) for old, new in zip(before, says(draft), strict=True)
+    )
+    assert torch.allclose(w1[-1, 2:], other[2:])
+
+
 @pytest.mark.parametrize("head", ["gated", "none"])
 def test_a_head_whose_components_matter_is_left_alone(head: str) -> None:
     is_none = head == "none"

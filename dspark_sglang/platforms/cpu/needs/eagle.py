@@ -1,11 +1,12 @@
 """What EAGLE3 on the CPU platform replaces, and what it reads."""
 
-from dspark_sglang.contract_types import fields, overrides
+from dspark_sglang.contract_types import calls, fields, overrides
 
 _OPS = "sglang.kernels.ops.speculative"
 _SPECULATIVE = "sglang.srt.speculative"
 _FACTORY = f"{_SPECULATIVE}.draft_utils.DraftBackendFactory"
 _UTILS = f"{_SPECULATIVE}.eagle_utils"
+_ARGS = "sglang.srt.server_args.ServerArgs"
 
 EAGLE_NEEDS = (
     *overrides("sglang.srt.arg_groups.speculative_hook", _handle_eagle_family=("server_args",)),
@@ -72,9 +73,15 @@ EAGLE_NEEDS = (
         "top_k_renorm_prob",
         "top_p_renorm_prob",
     ),
-    *fields(
-        f"{_SPECULATIVE}.dflash_utils", "_dflash_top_k_renorm_prob", "_dflash_top_p_renorm_prob"
+    *calls(
+        f"{_SPECULATIVE}.dflash_utils",
+        _dflash_top_k_renorm_prob=("probs", "top_ks"),
+        _dflash_top_p_renorm_prob=("probs", "top_ps"),
     ),
-    *fields(f"{_SPECULATIVE}.eagle_info.EagleVerifyInput", "topk", "draft_token_num"),
+    *fields(f"{_SPECULATIVE}.eagle_info.EagleVerifyInput", "custom_mask", "topk"),
+    *fields(f"{_SPECULATIVE}.eagle_info.EagleVerifyInput", "draft_token_num"),
+    *fields(_FACTORY, "draft_model_runner", "speculative_num_steps"),
+    *fields(_ARGS, "speculative_eagle_topk", "speculative_num_steps", "speculative_adaptive"),
+    *fields(_ARGS, "enable_multi_layer_eagle", "enable_deterministic_inference"),
 )
 """The chain in place of a tree."""
