@@ -38,7 +38,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--drafts", type=Path, help="the trainer's output folder of the drafters")
     parser.add_argument("--drafters", nargs="*", choices=DRAFTERS, default=DRAFTERS)
     parser.add_argument(
-        "--draft", nargs="*", type=named, default=(), metavar="NAME=FOLDER", help="more drafts"
+        "--draft",
+        nargs="*",
+        action="extend",
+        type=named,
+        default=[],
+        metavar="NAME=FOLDER",
+        help="more drafts",
     )
     parser.add_argument("--prompts-trained", type=int, default=300, help="of a domain, to train on")
     parser.add_argument("--steps-trained", type=int, default=800, help="steps of each drafter")
@@ -49,7 +55,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
     parser.add_argument("--no-engine", action="store_true", help="the reference's side only")
     parser.add_argument("--output", type=Path, default=Path("runs/accept"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if len(dict(options.draft)) < len(options.draft):
+        parser.error("--draft: each NAME names one draft")
+    return options
 
 
 def named(text: str) -> tuple[str, Path]:

@@ -11,7 +11,6 @@ import torch
 from transformers import AutoTokenizer
 
 from dspark_sglang.demo.model import Models
-from dspark_sglang.demo.processes import ProcessFailed
 from dspark_sglang.demo.servers import EngineOptions, chain_flags
 from dspark_sglang.training.accepting import drafted
 from dspark_sglang.training.answers import Answer
@@ -106,11 +105,3 @@ def test_sampled_and_greedy_requests_share_a_batch(server, reference) -> None:
     assert output_ids(answers[-1]) == output_ids(reference.questions[1])[:32]
     assert all(len(output_ids(answer)) == 32 for answer in answers)
     assert len({tuple(output_ids(answer)) for answer in answers}) == len(answers)
-
-
-def test_trees_are_refused_at_start(models: Models, tmp_path) -> None:
-    options = EngineOptions("trees", models, algorithm="EAGLE3")
-    with pytest.raises(ProcessFailed), serving(options, tmp_path):
-        pass
-    log = (tmp_path / "trees.log").read_text()
-    assert "speculative-eagle-topk None, --speculative-num-steps None: the CPU platform" in log

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dspark_sglang.demo.accept.__main__ import named
+from dspark_sglang.demo.accept.__main__ import arguments, named
 from dspark_sglang.demo.accept.engine import is_served
 from dspark_sglang.demo.accept.kept import Kept, Part
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE, Key, of_histogram
@@ -57,6 +57,18 @@ def test_other_weights_are_measured_anew(tmp_path: Path, draft: Path) -> None:
 
 def test_more_drafts_are_named_on_the_command_line(draft: Path) -> None:
     assert named(f"mine={draft}") == ("mine", draft)
+
+
+def test_the_option_may_come_several_times_and_a_name_once(
+    draft: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["accept", "--draft", f"a={draft}", f"b={draft}", "--draft", f"c={draft}"]
+    monkeypatch.setattr("sys.argv", words)
+    assert [name for name, _ in arguments().draft] == ["a", "b", "c"]
+    monkeypatch.setattr("sys.argv", [*words, f"a={draft}"])
+    with pytest.raises(SystemExit):
+        arguments()
+    assert "--draft: each NAME names one draft" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["", "vanilla", "shipped", "a/b", "../a"])
