@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dspark_sglang.demo.accept.drafts import SHIPPED, Budget, train, trained_in
-from dspark_sglang.demo.accept.engine import Load, is_served, parts
+from dspark_sglang.demo.accept.engine import Load, parts
 from dspark_sglang.demo.accept.kept import Kept
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE
 from dspark_sglang.demo.accept.reference import Questions, Walks, part_of
@@ -122,14 +122,13 @@ class Bench:
             self.results.add(name, part)
 
     def engine(self) -> None:
-        """Serves every drafter that SGLang serves here."""
+        """Serves every drafter."""
         options, kept = self.options, self._kept(ENGINE, ("concurrency", "timed"))
-        served = {name: draft for name, draft in self.drafts.items() if is_served(draft)}
-        found = {name: kept.read(name, draft) for name, draft in served.items()}
-        missing = {name: served[name] for name, part in found.items() if part is None}
+        found = {name: kept.read(name, draft) for name, draft in self.drafts.items()}
+        missing = {name: self.drafts[name] for name, part in found.items() if part is None}
         with work_folder(options.output / "servers") as folder:
             for name, part in parts(missing, self._load(), folder, self.steps):
-                kept.write(name, served[name], part)
+                kept.write(name, self.drafts[name], part)
                 found[name] = part
         for name, each in found.items():
             if each is not None:

@@ -26,17 +26,12 @@ ALGORITHMS = {
     "DFlashDraftModel": "DFLASH",
     "LlamaForCausalLMEagle3": "EAGLE3",
 }
-"""Speculative algorithm by the architecture of a draft; others are not served here."""
+"""Speculative algorithm by the architecture of a draft; the reference reads no others."""
 
 
-def architecture_of(draft: Path) -> str:
-    """What the config of the draft in a folder says that it is."""
-    return str(json.loads((draft / "config.json").read_text())["architectures"][0])
-
-
-def is_served(draft: Path) -> bool:
-    """Whether SGLang serves the draft in a folder here."""
-    return architecture_of(draft) in ALGORITHMS
+def algorithm_of(draft: Path) -> str:
+    """SGLang's name of the algorithm that serves the draft in a folder."""
+    return ALGORITHMS[json.loads((draft / "config.json").read_text())["architectures"][0]]
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Load:
 
     def options(self, drafter: str, draft: Path) -> EngineOptions:
         """The server of a drafter."""
-        algorithm = ALGORITHMS[architecture_of(draft)]
+        algorithm = algorithm_of(draft)
         return EngineOptions(
             drafter,
             Models(self.models.target, draft),

@@ -45,28 +45,19 @@ HEADS = ("vanilla", "gated", "rnn")
 
 
 def figures_of(measured: Measured, speeds: Speeds) -> dict[str, Any]:
-    """Greedy accept lengths of the engine, of the reference where that alone has them, and more.
-
-    Ratios of two drafters are of one side: the engine's where it has both.
-    """
+    """Greedy accept lengths of the engine, or of the reference where no engine ran, and more."""
     temperatures = sorted({key.temperature for key in measured})
     sides = {
         (side, each): accept_lengths(measured, side, each)
         for each in temperatures
         for side in (ENGINE, REFERENCE)
     }
-    first = temperatures[0]
-    engine, reference = sides[ENGINE, first], sides[REFERENCE, first]
-
-    def over(ours: str, other: str) -> float | None:
-        found = ratio(engine, ours, other)
-        return ratio(reference, ours, other) if found is None else found
-
+    best = sides[ENGINE, temperatures[0]] or sides[REFERENCE, temperatures[0]]
     named = {f"{side}, temperature {each:g}": rows for (side, each), rows in sides.items() if rows}
     return {
-        "accept_length": {**reference, **engine},
-        "dspark_over_dflash": over(DSPARK, DFLASH),
-        "dspark_over_eagle3": over(DSPARK, EAGLE3),
+        "accept_length": best,
+        "dspark_over_dflash": ratio(best, DSPARK, DFLASH),
+        "dspark_over_eagle3": ratio(best, DSPARK, EAGLE3),
         "by_side": named,
         **{
             f"dspark_over_{other}_by_side": {
@@ -75,7 +66,7 @@ def figures_of(measured: Measured, speeds: Speeds) -> dict[str, Any]:
             for other in (DFLASH, EAGLE3)
         },
         "dspark_over_dflash_by_head": {
-            head: over(head, DFLASH) for head in HEADS if head in reference
+            head: ratio(best, head, DFLASH) for head in HEADS if head in best
         },
         "tokens_per_second_over_plain": {name: dict(row) for name, row in speeds.items()},
     }
@@ -109,8 +100,8 @@ def summary(figures: Mapping[str, Any], options: argparse.Namespace) -> dict[str
         f"CPU, {options.dtype}, up to {options.tokens} tokens an answer; accept length: tokens a "
         "round, bonus included, over all rounds of a domain; reference: walked along the target's "
         "own answers; engine: SGLang, whole blocks verified, "
-        f"{options.concurrency} requests at a time; accept_length is greedy, the engine's where it "
-        "served the drafter; "
+        f"{options.concurrency} requests at a time; accept_length is greedy and the engine's, the "
+        "reference's with --no-engine; "
         "ratios are of the means over the domains; speed: medians over "
         f"{options.timed} prompts a domain, one request at a time, in turn with a plain server; "
         "shipped is a longer run than the others; SGLang's DFLASH and EAGLE3 draft greedily at "

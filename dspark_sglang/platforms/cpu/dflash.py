@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
+from dspark_kernels.draft_chain import verify_chain_sampled
 
 
 def extend_forward_kwargs(
@@ -61,22 +61,21 @@ def _chain_verdict(
     candidates: torch.Tensor, target: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     batch, slots = candidates.shape
-    drafted = torch.zeros_like(target[:, 1:]).scatter_(2, candidates[:, 1:, None], 1.0)
     places = torch.arange(batch * slots).view(batch, slots)
     predicts = torch.zeros(batch * slots, dtype=torch.int64)
     accept_index, accepted = torch.zeros_like(places), places.new_zeros(batch)
-    chain_speculative_sampling(
-        predicts,
-        accept_index,
-        accepted,
-        candidates,
-        places,
-        places,
-        places,
-        torch.rand(batch, slots - 1),
-        torch.rand(batch),
-        target,
-        drafted,
+    verify_chain_sampled(
+        predicts=predicts,
+        accept_index=accept_index,
+        accept_token_num=accepted,
+        candidates=candidates,
+        retrive_index=places,
+        retrive_next_token=places,
+        retrive_next_sibling=places,
+        uniform_samples=torch.rand(batch, slots - 1),
+        uniform_samples_for_final_sampling=torch.rand(batch),
+        target_probs=target,
+        draft_probs=None,
         threshold_single=1.0,
         threshold_acc=1.0,
         deterministic=True,

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from sglang.srt.mem_cache.swa_memory_pool import SWAKVPool
 
-from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
+from dspark_kernels.draft_chain import verify_chain_sampled
 from dspark_kernels.slot_ranges import read_slots
 from dspark_sglang.platforms.cpu.attention import CpuAttentionBackend
 
@@ -74,27 +74,13 @@ def next_tokens(
     return topk_index.flatten(), hidden_states, topk_p, tree
 
 
-def verify_sampled(
-    *, candidates: torch.Tensor, target_probs: torch.Tensor, draft_probs: Any, **others: Any
-) -> None:
-    """Rejection sampling of greedy drafts: all of their probability is on the drafted token.
-
-    Acceptance thresholds below 1, which trade exactness for speed, are not read.
-    """
-    drafts = candidates[:, 1:, None].long()
-    drafted = torch.zeros_like(target_probs[:, 1:]).scatter_(2, drafts, 1.0)
-    chain_speculative_sampling(
-        candidates=candidates, target_probs=target_probs, draft_probs=drafted, **others
-    )
-
-
 def provide_sampling(*_arguments: Any, **_named: Any) -> None:
     """Fill in what upstream leaves empty without a CUDA kernel: verification of sampled drafts.
 
-    Set where it is used, since a hook on None would replace every None of SGLang's modules.
+    Set once a worker, since a hook on None would replace every None of SGLang's modules.
     """
     from sglang.srt.speculative import dflash_utils, eagle_utils
 
-    eagle_utils.tree_speculative_sampling_target_only = verify_sampled
+    eagle_utils.tree_speculative_sampling_target_only = verify_chain_sampled
     eagle_utils.top_k_renorm_prob = dflash_utils._dflash_top_k_renorm_prob
     eagle_utils.top_p_renorm_prob = dflash_utils._dflash_top_p_renorm_prob

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from operator import not_
 from typing import Any
 
 from dspark_sglang.platforms.cpu.backends import ATTENTION_BACKEND
@@ -48,6 +49,16 @@ def present_device(original: Callable[[Any], None], server_args: Any) -> None:
         server_args._resolved_overrides = [entry for entry in declared if entry is not presented]
 
 
+CHAINS: Mapping[str, Callable[[Any], bool]] = {
+    "speculative_eagle_topk": lambda value: value == 1,
+    "speculative_num_steps": bool,
+    "speculative_adaptive": not_,
+    "enable_multi_layer_eagle": not_,
+    "enable_deterministic_inference": not_,
+}
+"""Server arguments of EAGLE3 that the platform serves, and whether a value fits."""
+
+
 def refuse_trees(server_args: Any) -> None:
     """ValueError for EAGLE3 with anything but chains of one length, naming what to pass."""
     from sglang.srt.arg_groups.overrides import resolving_view
@@ -55,30 +66,10 @@ def refuse_trees(server_args: Any) -> None:
     config = resolving_view(server_args)
     if config.device != "cpu" or config.speculative_algorithm != "EAGLE3":
         return
-    if wrong := [_shown(config, name) for name, fits in CHAINS.items() if not fits(config, name)]:
+    values = {name: getattr(config, name) for name in CHAINS}
+    if wrong := [name for name, value in values.items() if not CHAINS[name](value)]:
+        shown = ", ".join(f"--{name.replace('_', '-')} {values[name]}" for name in wrong)
         raise ValueError(
-            f"EAGLE3 with {', '.join(wrong)}: the CPU platform verifies chains of one length; pass "
+            f"EAGLE3 with {shown}: the CPU platform verifies chains of one length; pass "
             "--speculative-eagle-topk 1 --speculative-num-steps 7 and none of the other options"
         )
-
-
-def _is_set(config: Any, name: str) -> bool:
-    return bool(getattr(config, name))
-
-
-def _is_unset(config: Any, name: str) -> bool:
-    return not getattr(config, name)
-
-
-CHAINS: Mapping[str, Callable[[Any, str], bool]] = {
-    "speculative_eagle_topk": lambda config, name: getattr(config, name) == 1,
-    "speculative_num_steps": _is_set,
-    "speculative_adaptive": _is_unset,
-    "enable_multi_layer_eagle": _is_unset,
-    "enable_deterministic_inference": _is_unset,
-}
-"""Server arguments of EAGLE3, and whether a value fits."""
-
-
-def _shown(config: Any, name: str) -> str:
-    return f"--{name.replace('_', '-')} {getattr(config, name)}"

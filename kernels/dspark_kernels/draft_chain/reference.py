@@ -1,6 +1,7 @@
 """Torch versions of SGLang's tree kernels for trees without branches, with the same interfaces.
 
-Upstream: `build_tree_kernel_efficient_func`, `verify_tree_greedy_func`, `fill_bonus_tokens_func`.
+Upstream: `build_tree_kernel_efficient_func`, `verify_tree_greedy_func`, `fill_bonus_tokens_func`,
+`tree_speculative_sampling_target_only`.
 """
 
 # ruff: noqa: PLR0913, PLR0917, ARG001 (the signatures are upstream's)
@@ -8,6 +9,8 @@ Upstream: `build_tree_kernel_efficient_func`, `verify_tree_greedy_func`, `fill_b
 from typing import Any
 
 import torch
+
+from dspark_kernels.chain_speculative_sampling import chain_speculative_sampling
 
 
 def build_chain(
@@ -54,6 +57,21 @@ def verify_chain_greedy(
     accept_token_num.copy_(accepted)
     predicts.copy_(target_predict.flatten())
     return predicts, accept_index, accept_token_num
+
+
+def verify_chain_sampled(
+    *, candidates: torch.Tensor, target_probs: torch.Tensor, draft_probs: Any, **others: Any
+) -> None:
+    """Rejection sampling of greedy drafts: all of their probability is on the drafted token.
+
+    `candidates` `[batch, tokens]`, anchor first. `draft_probs` and acceptance thresholds below 1,
+    which trade exactness for speed, are not read.
+    """
+    drafts = candidates[:, 1:, None].long()
+    drafted = torch.zeros_like(target_probs[:, 1:]).scatter_(2, drafts, 1.0)
+    chain_speculative_sampling(
+        candidates=candidates, target_probs=target_probs, draft_probs=drafted, **others
+    )
 
 
 def fill_bonus_tokens(

@@ -11,6 +11,7 @@ import pytest
 from dspark_sglang.demo.servers import EngineOptions
 
 from . import requests
+from .checks import shared_batch
 from .client import post, post_all, stream
 from .conftest import (
     CLIFF,
@@ -122,13 +123,7 @@ SAMPLING = (
 
 
 def test_sampled_and_greedy_requests_share_a_batch(server, reference) -> None:
-    """The sampled ones finish; the greedy one among them is still token for token plain."""
-    text = requests.chat(requests.QUESTIONS[0])
-    sampled = [requests.greedy(text, 32, ignore_eos=True, **params) for params in SAMPLING]
-    answers = post_all(server.url, [*sampled, requests.all_questions(32)[1]])
-    assert output_ids(answers[-1]) == output_ids(reference.questions[1])[:32]
-    assert all(len(output_ids(answer)) == 32 for answer in answers)
-    assert len({tuple(output_ids(answer)) for answer in answers}) == len(answers)
+    shared_batch(server, reference, SAMPLING)
 
 
 def test_penalties_forbid_repetition_in_plain_decoding(reference) -> None:

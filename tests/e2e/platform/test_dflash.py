@@ -17,8 +17,9 @@ from dspark_sglang.reference.hf_target import HFTarget
 from dspark_sglang.training.answers import Answer
 
 from . import requests
+from .checks import SAMPLING, same_features, shared_batch
 from .client import post_all
-from .conftest import QUESTION_TOKENS, Reference, Server, output_ids, serving, specials
+from .conftest import QUESTION_TOKENS, Reference, Server, output_ids, serving
 from .learned_draft import dflash_settings, learned
 
 pytestmark = pytest.mark.timeout(900)
@@ -82,23 +83,9 @@ def test_rounds_equal_those_of_the_reference(drafted, prompts, answers) -> None:
 
 
 def test_features_answer_as_plain_decoding_does(server, reference) -> None:
-    for name, answer in specials(server.url).items():
-        assert output_ids(answer) == output_ids(reference.special[name]), name
-
-
-SAMPLING = (
-    {"temperature": 1.0},
-    {"temperature": 0.8, "top_k": 20},
-    {"temperature": 0.8, "top_p": 0.9},
-    {"temperature": 0.7, "top_k": 30, "top_p": 0.8},
-)
+    same_features(server, reference)
 
 
 def test_sampled_and_greedy_requests_share_a_batch(server, reference) -> None:
-    text = requests.chat(requests.QUESTIONS[0])
-    sampled = [requests.greedy(text, 32, ignore_eos=True, **params) for params in SAMPLING]
-    answers = post_all(server.url, [*sampled, requests.all_questions(32)[1]])
-    assert output_ids(answers[-1]) == output_ids(reference.questions[1])[:32]
-    assert all(len(output_ids(answer)) == 32 for answer in answers)
-    assert len({tuple(output_ids(answer)) for answer in answers}) == len(answers)
+    shared_batch(server, reference, SAMPLING)
     assert "falling back to greedy" not in server.log.read_text()

@@ -3,8 +3,8 @@
 Its rounds are compared with the trainer's walk along the same answers.
 """
 
-from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise, zip_longest
 
 import pytest
 import torch
@@ -12,14 +12,15 @@ from transformers import AutoTokenizer
 
 from dspark_sglang.demo.model import Models
 from dspark_sglang.demo.servers import EngineOptions, chain_flags
-from dspark_sglang.training.accepting import drafted
+from dspark_sglang.training.accepting import acceptance
 from dspark_sglang.training.answers import Answer
 from dspark_sglang.training.makers import kept_draft
 from dspark_sglang.training.run import Run
 
 from . import requests
+from .checks import SAMPLING, same_features, shared_batch
 from .client import post_all
-from .conftest import QUESTION_TOKENS, Reference, Server, output_ids, serving, specials
+from .conftest import QUESTION_TOKENS, Reference, Server, output_ids, serving
 from .learned_draft import eagle3_settings, learned
 
 pytestmark = pytest.mark.timeout(900)
@@ -59,49 +60,27 @@ def test_output_equals_plain_decoding(answers, reference) -> None:
     assert len(answers) * QUESTION_TOKENS / rounds > 1.2
 
 
-def rounds_along(accepted: list[int]) -> list[int]:
-    """Draft tokens accepted in each round that the answer is long enough to judge."""
-    place, rounds = 0, list[int]()
-    while place + GAMMA <= len(accepted):
-        rounds.append(accepted[place])
-        place += accepted[place] + 1
-    return rounds
-
-
 @torch.no_grad()
 def test_rounds_equal_those_of_the_trainer(run: Run, answers) -> None:
     """But for the last ones of an answer, of which the trainer does not know how they go on."""
     learner = kept_draft(run.output / "fit" / "best", run.model, run.config)
     several = 0
     for index, answer in enumerate(answers):
-        wanted = rounds_along(drafted(learner, run.sample(index)).accepted.tolist())
-        histogram = Counter(dict(enumerate(answer["meta_info"]["spec_correct_drafts_histogram"])))
-        histogram.subtract(Counter(wanted))
-        assert min(histogram.values()) >= 0
-        covered = 1 + sum(each + 1 for each in wanted)
-        last = sum(count * (accepted + 1) for accepted, count in histogram.items())
-        assert QUESTION_TOKENS - covered <= last <= QUESTION_TOKENS - covered + GAMMA
-        several += sum(each > 1 for each in wanted)
+        walked = acceptance(learner, run.sample(index))
+        wanted = [more - less for more, less in pairwise((walked.rounds, *walked.accepted, 0))]
+        counted = answer["meta_info"]["spec_correct_drafts_histogram"]
+        rest = [all_ - ours for all_, ours in zip_longest(counted, wanted, fillvalue=0)]
+        assert min(rest) >= 0
+        missing = QUESTION_TOKENS - 1 - walked.tokens
+        last = sum(count * (accepted + 1) for accepted, count in enumerate(rest))
+        assert missing <= last <= missing + GAMMA
+        several += walked.accepted[1]
     assert several > len(answers), "a draft that accepts little shows little"
 
 
 def test_features_answer_as_plain_decoding_does(server, reference) -> None:
-    for name, answer in specials(server.url).items():
-        assert output_ids(answer) == output_ids(reference.special[name]), name
-
-
-SAMPLING = (
-    {"temperature": 1.0},
-    {"temperature": 0.8, "top_k": 20},
-    {"temperature": 0.8, "top_p": 0.9},
-    {"temperature": 0.7, "top_k": 30, "top_p": 0.8},
-)
+    same_features(server, reference)
 
 
 def test_sampled_and_greedy_requests_share_a_batch(server, reference) -> None:
-    text = requests.chat(requests.QUESTIONS[0])
-    sampled = [requests.greedy(text, 32, ignore_eos=True, **params) for params in SAMPLING]
-    answers = post_all(server.url, [*sampled, requests.all_questions(32)[1]])
-    assert output_ids(answers[-1]) == output_ids(reference.questions[1])[:32]
-    assert all(len(output_ids(answer)) == 32 for answer in answers)
-    assert len({tuple(output_ids(answer)) for answer in answers}) == len(answers)
+    shared_batch(server, reference, SAMPLING)

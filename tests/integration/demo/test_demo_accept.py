@@ -36,17 +36,18 @@ def test_figures_prefer_the_engine_and_compare_one_side() -> None:
         Key("eagle3", REFERENCE, 0.0, "math"): of_histogram((4, 1), 3),
         Key("vanilla", ENGINE, 0.0, "math"): of_histogram((0, 0, 1), 3),
         Key("dflash", ENGINE, 0.0, "math"): of_histogram((0, 1), 3),
+        Key("eagle3", ENGINE, 0.0, "math"): of_histogram((1, 2, 1), 3),
     }
     figures = figures_of(measured, {})
     assert figures["accept_length"] == {
         "vanilla": {"math": 3.0},
         "dflash": {"math": 2.0},
-        "eagle3": {"math": 1.2},
+        "eagle3": {"math": 2.0},
     }
     assert figures["dspark_over_dflash"] == 1.5
-    assert figures["dspark_over_eagle3"] == 1.25
+    assert figures["dspark_over_eagle3"] == 1.5
     assert figures["dspark_over_dflash_by_side"]["reference, temperature 0"] == 1.5
     assert figures["dspark_over_eagle3_by_side"] == {
-        "engine, temperature 0": None,
+        "engine, temperature 0": 1.5,
         "reference, temperature 0": 1.25,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dspark_sglang.demo.accept.__main__ import arguments, named
-from dspark_sglang.demo.accept.engine import is_served
+from dspark_sglang.demo.accept.engine import algorithm_of
 from dspark_sglang.demo.accept.kept import Kept, Part
 from dspark_sglang.demo.accept.measured import ENGINE, REFERENCE, Key, of_histogram
 
@@ -83,16 +83,15 @@ def test_a_folder_without_a_draft_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("architecture", "served"),
+    ("architecture", "algorithm"),
     [
-        ("Qwen3DSparkModel", True),
-        ("DFlashDraftModel", True),
-        ("LlamaForCausalLMEagle3", True),
-        ("LlamaForCausalLM", False),
+        ("Qwen3DSparkModel", "DSPARK"),
+        ("DFlashDraftModel", "DFLASH"),
+        ("LlamaForCausalLMEagle3", "EAGLE3"),
     ],
 )
-def test_the_architecture_of_a_draft_says_whether_it_is_served(
-    draft: Path, architecture: str, served: bool
+def test_the_architecture_of_a_draft_says_how_it_is_served(
+    draft: Path, architecture: str, algorithm: str
 ) -> None:
     (draft / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
-    assert is_served(draft) is served
+    assert algorithm_of(draft) == algorithm

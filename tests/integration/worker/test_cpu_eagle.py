@@ -5,18 +5,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from dspark_kernels.draft_chain import verify_chain_sampled
 from dspark_sglang.platforms.cpu.attention import _lengths
-from dspark_sglang.platforms.cpu.eagle import draft_cache_locs, next_tokens, verify_sampled
+from dspark_sglang.platforms.cpu.eagle import draft_cache_locs, next_tokens
+from tests.chi_square import p_value
 
-TRIALS, VOCAB = 40_000, 5
-CHI_SQUARE_4 = 23.5
-"""99.99 % point for 4 degrees of freedom."""
-
-
-def chi_square(tokens: torch.Tensor, expected: torch.Tensor) -> float:
-    counts = torch.bincount(tokens, minlength=VOCAB).double()
-    wanted = expected.double() * tokens.numel()
-    return float(((counts - wanted) ** 2 / wanted).sum())
+TRIALS = 40_000
+UNLIKELY = 1e-4
 
 
 def verified(candidates: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -26,7 +21,7 @@ def verified(candidates: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tens
     predicts = torch.zeros(batch * slots, dtype=torch.int32)
     accept_index = torch.full((batch, slots), -1, dtype=torch.int32)
     accepted = torch.empty(batch, dtype=torch.int32)
-    verify_sampled(
+    verify_chain_sampled(
         predicts=predicts,
         accept_index=accept_index,
         accept_token_num=accepted,
@@ -54,10 +49,10 @@ def test_sampled_tokens_follow_the_target() -> None:
     candidates = torch.tensor([[4, 1, 2]]).expand(TRIALS, -1)
     accepted, bonus = verified(candidates, target.expand(TRIALS, -1, -1))
     first = torch.where(accepted > 0, candidates[:, 1], bonus)
-    assert chi_square(first, target[0]) < CHI_SQUARE_4
-    assert chi_square(bonus[accepted == 2], target[2]) < CHI_SQUARE_4
+    assert p_value(first[:, None], target[0]) > UNLIKELY
+    assert p_value(bonus[accepted == 2][:, None], target[2]) > UNLIKELY
     second = torch.where(accepted > 1, candidates[:, 2], bonus)[accepted > 0]
-    assert chi_square(second, target[1]) < CHI_SQUARE_4
+    assert p_value(second[:, None], target[1]) > UNLIKELY
 
 
 def test_a_draft_writes_the_slots_after_what_is_committed() -> None:

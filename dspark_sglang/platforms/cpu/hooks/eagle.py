@@ -52,9 +52,9 @@ def eagle_hooks() -> tuple[CpuHook, ...]:
             "a Triton launch: the last token of each round",
         ),
         CpuHook(
-            "sglang.srt.speculative.eagle_utils.eagle_sample",
+            "sglang.srt.speculative.draft_utils.DraftBackendFactory.create_decode_backend",
             "before",
             eagle.provide_sampling,
-            "verification of sampled requests is empty without a CUDA kernel",
+            "verification of sampled requests is empty without a CUDA kernel; called once a worker",
         ),
     )

@@ -10,7 +10,12 @@ _ARGS = "sglang.srt.server_args.ServerArgs"
 
 EAGLE_NEEDS = (
     *overrides("sglang.srt.arg_groups.speculative_hook", _handle_eagle_family=("server_args",)),
-    *overrides(_FACTORY, _create_triton_decode_backend=(), _create_triton_prefill_backend=()),
+    *overrides(
+        _FACTORY,
+        _create_triton_decode_backend=(),
+        _create_triton_prefill_backend=(),
+        create_decode_backend=(),
+    ),
     *overrides(
         f"{_OPS}.cache_locs",
         assign_draft_cache_locs_contiguous_func=(
@@ -68,7 +73,6 @@ EAGLE_NEEDS = (
     ),
     *fields(
         _UTILS,
-        "eagle_sample",
         "tree_speculative_sampling_target_only",
         "top_k_renorm_prob",
         "top_p_renorm_prob",
